@@ -1,0 +1,36 @@
+# Every target makes .venv and installs what it needs on a fresh machine.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+# The real datasets, where they lie beside the checkout.
+DATA := $(wildcard ../shared/data)
+export OTFAIR_DATA_HOME ?= $(if $(DATA),$(abspath $(DATA)))
+
+.PHONY: install demo test test-all lint bench clean
+install: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+demo: $(STAMP)
+	$(BIN)/otfair demo
+
+test: $(STAMP)
+	$(BIN)/pytest
+
+test-all: $(STAMP)
+	$(BIN)/pytest --exhaustive
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/bench_core.py
+
+clean:
+	rm -rf .venv out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,3 @@
+"""Optimal transport of classifiers to fairness."""
+
+__version__ = "0.1.0"
