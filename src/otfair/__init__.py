@@ -1,3 +1,48 @@
 """Optimal transport of classifiers to fairness."""
 
+from otfair.constraints import Constraints, People
+from otfair.coordinate import Coordinate
+from otfair.geometry import CostMatrix, Geometry, PointCloud
+from otfair.newton import Newton
+from otfair.notions import (
+    ConditionalParity,
+    DemographicParity,
+    EqualizedOdds,
+    EqualOpportunity,
+    LinearNotion,
+    Notion,
+    PredictiveEquality,
+    as_notion,
+)
+from otfair.otf import adjusted_otf, exact_otf, relaxed_otf, smooth_otf
+from otfair.status import Status, TransportError
+from otfair.transport import AdjustedTransport, Flows, Transport
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "AdjustedTransport",
+    "ConditionalParity",
+    "Constraints",
+    "Coordinate",
+    "CostMatrix",
+    "DemographicParity",
+    "EqualOpportunity",
+    "EqualizedOdds",
+    "Flows",
+    "Geometry",
+    "LinearNotion",
+    "Newton",
+    "Notion",
+    "People",
+    "PointCloud",
+    "PredictiveEquality",
+    "Status",
+    "Transport",
+    "TransportError",
+    "adjusted_otf",
+    "as_notion",
+    "exact_otf",
+    "relaxed_otf",
+    "smooth_otf",
+]

@@ -1,0 +1,154 @@
+"""Arrays, tensors and tables in; float64 tensors and plain columns out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import narwhals as nw
+import numpy as np
+import torch
+from torch import Tensor
+
+Array: TypeAlias = Any  # what the user holds: np.ndarray, Tensor, a pandas or polars object, a list
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table: its name (None when it has none), values, and declared categories."""
+
+    name: str | None
+    values: np.ndarray  # (n,): bool, integer, float or str
+    categories: tuple[str, ...] | None = None  # declared by the table, present or not
+
+
+def to_tensor(
+    values: Array, name: str, *, ndim: int | None = None, device: torch.device | None = None
+) -> Tensor:
+    """Return `values` as a finite float64 tensor, or say what is wrong with them."""
+    if not isinstance(values, Tensor):
+        if hasattr(values, "to_numpy"):
+            values = values.to_numpy()
+        try:
+            values = torch.from_numpy(np.array(values, dtype=np.float64, order="C"))
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"`{name}` must be numeric; it could not be read as numbers ({error}). "
+                "Encode strings and categories first, for example with one-hot columns."
+            ) from None
+    tensor = values.detach().to(device=device, dtype=torch.float64)
+    if ndim is not None and tensor.ndim != ndim:
+        raise ValueError(
+            f"`{name}` must have {ndim} dimension(s); received shape {tuple(tensor.shape)}. "
+            "Reshape it, for example with `.reshape(-1)` or `.reshape(len(x), -1)`."
+        )
+    if not bool(torch.isfinite(tensor).all()):
+        bad = int((~torch.isfinite(tensor)).sum())
+        raise ValueError(
+            f"`{name}` must be finite; {bad} of {tensor.numel()} entries are NaN or infinite. "
+            "Drop those people or impute the values."
+        )
+    return tensor
+
+
+def is_tensor(*values: Array) -> bool:
+    """Whether any of the user's arguments is a torch tensor, so that results should be too."""
+    return any(isinstance(value, Tensor) for value in values)
+
+
+def like_input(tensor: Tensor, as_tensor: bool) -> Array:
+    """Return a result in the kind of array the user works with."""
+    return tensor if as_tensor else tensor.cpu().numpy()
+
+
+def to_columns(table: Array, argument: str) -> list[Column]:
+    """Split a table or array into columns, refusing missing values by the column's name."""
+    if isinstance(table, Mapping):
+        named = [_from_array(np.asarray(v), str(k)) for k, v in table.items()]
+    elif isinstance(table, Tensor):
+        named = _from_matrix(table.detach().cpu().numpy(), argument)
+    elif (frame := _as_narwhals(table)) is not None:
+        series = [frame] if isinstance(frame, nw.Series) else frame.iter_columns()
+        named = [_from_series(s) for s in series]
+    else:
+        named = _from_matrix(np.asarray(table), argument)
+    if not named:
+        raise ValueError(f"`{argument}` has no columns; pass at least one.")
+    lengths = {str(c.name): len(c.values) for c in named}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"`{argument}` has columns of different lengths: {lengths}.")
+    for position, column in enumerate(named):
+        _refuse_missing(column, argument, position)
+    return named
+
+
+def _as_narwhals(table: Array) -> Any:
+    native = nw.from_native(table, eager_only=True, allow_series=True, pass_through=True)
+    return native if isinstance(native, (nw.DataFrame, nw.Series)) else None
+
+
+def _from_matrix(values: np.ndarray, argument: str) -> list[Column]:
+    if values.ndim == 1:
+        return [_from_array(values, None)]
+    if values.ndim != 2:
+        raise ValueError(f"`{argument}` must have 1 or 2 dimensions; received {values.shape}.")
+    return [_from_array(values[:, j], None) for j in range(values.shape[1])]
+
+
+def _from_array(values: np.ndarray, name: str | None) -> Column:
+    if values.dtype.kind == "O":
+        missing = np.array([_is_missing(v) for v in values], dtype=bool)
+        if missing.any():  # keep the gaps visible as NaN or None for `_refuse_missing`
+            return Column(name, values)
+        values = np.array(values.tolist())
+    if values.dtype.kind not in "biufUS":
+        raise ValueError(
+            f"column {name!r} has type {values.dtype}, which is neither a number nor a category; "
+            "bin it or turn it into text first."
+        )
+    return Column(name, values)
+
+
+def _from_series(series: Any) -> Column:
+    name = None if series.name in (None, "") else str(series.name)
+    dtype = series.dtype
+    if dtype in (nw.Categorical, nw.Enum):
+        declared = getattr(dtype, "categories", None)  # an Enum's, or else pandas' own
+        if declared is None:
+            declared = getattr(getattr(series.to_native(), "cat", None), "categories", None)
+        categories = None if declared is None else tuple(str(c) for c in declared)
+        values = np.array([v if _is_missing(v) else str(v) for v in series.to_list()], dtype=object)
+        return Column(name, values, categories)
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        has_gaps = bool(series.is_null().any())
+        return Column(name, np.array(series.to_list(), dtype=object) if has_gaps else _dense(series))
+    return _from_array(np.array([*series.to_list(), None], dtype=object)[:-1], name)
+
+
+def _dense(series: Any) -> np.ndarray:
+    values = series.to_numpy()
+    return np.array(values.tolist()) if values.dtype.kind == "O" else np.asarray(values)
+
+
+def _is_missing(value: object) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (float, np.floating)) and bool(value != value)
+
+
+def _refuse_missing(column: Column, argument: str, position: int) -> None:
+    values = column.values
+    if values.dtype.kind == "O":
+        missing = np.array([_is_missing(v) for v in values], dtype=bool)
+    elif values.dtype.kind == "f":
+        missing = ~np.isfinite(values)
+    else:
+        return
+    if missing.any():
+        label = repr(column.name) if column.name is not None else f"number {position}"
+        raise ValueError(
+            f"`{argument}` column {label} has {int(missing.sum())} missing or infinite values, "
+            f"the first in row {int(missing.argmax())}. Drop those people, or give the missing "
+            "ones a category of their own."
+        )

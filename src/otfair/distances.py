@@ -1,0 +1,273 @@
+"""Distances from people to types of people, and how mass sent to a type spreads over its people.
+
+Maths: docs/derivation.md, section 5 (soft, epsilon > 0) and section 10 (nearest, epsilon = 0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+LOWEST_EXPONENT = -700.0  # exp of less is denormal or zero, and slow
+LOOPED_TYPES = 256  # past this many types, segments are reduced in one call
+MAX_BYTES = 4 * 2**30
+
+
+class Costs(Protocol):
+    """What a pass needs of a geometry; `geometry.Geometry` documents the parts."""
+
+    row_index: Tensor
+    column_index: Tensor
+    n_row_points: int
+    n_column_points: int
+    shape: tuple[int, int]
+    device: torch.device
+
+    def blocks(
+        self, columns: Tensor | None = None, factor: float = 1.0
+    ) -> Iterator[tuple[int, int, Tensor]]: ...  # numpydoc ignore=GL08
+
+
+@dataclass(frozen=True)
+class TypedColumns:
+    """The column points of a geometry, once for each type that has people there, sorted by type."""
+
+    points: Tensor  # (u,) column point
+    types: Tensor  # (u,) ascending
+    weight: Tensor  # (u,) total weight of the people there, positive
+    member: Tensor  # (m,) where each person is in this list; u for people without weight
+    person: Tensor  # (u,) one of the people there
+    person_weight: Tensor  # (m,)
+    n_types: int
+
+    @classmethod
+    def of(cls, geometry: Costs, types: Tensor, weight: Tensor, n_types: int) -> TypedColumns:
+        """Group people who are identical and of one type; people without weight are left out."""
+        index, device = geometry.column_index, geometry.device
+        types, weight = types.to(device), weight.to(device)
+        people = torch.nonzero(weight > 0).squeeze(1)
+        key = types[people] * geometry.n_column_points + index[people]
+        key, where = torch.unique(key, return_inverse=True)
+        u = len(key)
+        member = torch.full_like(types, u).index_put_((people,), where)
+        person = torch.zeros_like(key).index_put_((where,), people)
+        total = torch.zeros(u, dtype=weight.dtype, device=device).index_add_(0, where, weight[people])
+        points = key % geometry.n_column_points
+        types = key // geometry.n_column_points
+        return cls(points, types, total, member, person, weight, n_types)
+
+    @cached_property
+    def bounds(self) -> list[int]:
+        """Where each type begins, and the end, (K + 1,)."""
+        edges = torch.arange(self.n_types + 1, device=self.types.device)
+        return torch.searchsorted(self.types, edges).tolist()
+
+    def segments(self) -> Iterator[tuple[int, slice]]:
+        """Yield (type, its rows of a block) for the types that have people."""
+        for k, (lo, hi) in enumerate(zip(self.bounds, self.bounds[1:])):
+            if hi > lo:
+                yield k, slice(lo, hi)
+
+
+@dataclass(frozen=True)
+class SoftDistances:
+    """D_ik = -eps log sum_{j of type k} w_j exp(-C_ij / eps), infinite for a type without people.
+
+    Attributes
+    ----------
+    values : (n, K).
+    epsilon : the smoothing it was made with.
+    """
+
+    values: Tensor
+    epsilon: float
+    geometry: Costs
+    columns: TypedColumns
+
+    @cached_property
+    def mean_cost(self) -> Tensor:
+        """Mean cost of mass sent from i to type k, (n, K); zero for a type without people."""
+        out = self._point_zeros()
+        logw = self.columns.weight.log()[:, None]
+        for start, stop, cost in self.geometry.blocks(self.columns.points):
+            D = self._point_values[:, start:stop]
+            for k, rows in self.columns.segments():
+                share = ((D[k] - cost[rows]) / self.epsilon + logw[rows]).clamp_min_(LOWEST_EXPONENT)
+                out[k, start:stop] = share.exp_().mul_(cost[rows]).sum(0)
+        return out.T[self.geometry.row_index]
+
+    def column_mass(self, type_mass: Tensor) -> Tensor:
+        """Mass that each column person receives, (m,), given the mass from i to type k, (n, K)."""
+        received = torch.zeros_like(self.columns.weight)  # (u,), a unit of weight
+        mass = self._point_zeros().T.index_add_(0, self.geometry.row_index, type_mass).T  # (K, r)
+        for start, stop, cost in self.geometry.blocks(self.columns.points, 1 / self.epsilon):
+            D = self._point_values[:, start:stop] / self.epsilon
+            for k, rows in self.columns.segments():
+                share = cost[rows].neg_().add_(D[k]).clamp_min_(LOWEST_EXPONENT).exp_()
+                received[rows] += share @ mass[k, start:stop]
+        return torch.cat([received, received.new_zeros(1)])[self.columns.member]
+
+    def plan(self, type_mass: Tensor, threshold: float) -> Tensor:
+        """The coupling (n, m) as a sparse tensor, without entries up to threshold times row mass."""
+        geometry, columns = self.geometry, self.columns
+        people = torch.nonzero(columns.member < len(columns.points)).squeeze(1)  # with weight
+        order = torch.argsort(geometry.row_index)
+        ends = [0, *torch.bincount(geometry.row_index).cumsum(0).tolist()]
+        weight = columns.person_weight[people]
+        index, values = [], []
+        for start, stop, cost in geometry.blocks(columns.points, 1 / self.epsilon):
+            D = self._point_values[:, start:stop][columns.types] / self.epsilon
+            share = D.sub_(cost).clamp_min_(LOWEST_EXPONENT).exp_()  # (u, b)
+            rows = order[ends[start] : ends[stop]]
+            member = columns.member[people]
+            block = share[member][:, geometry.row_index[rows] - start].T * weight
+            block *= type_mass[rows][:, columns.types[member]]
+            i, j = torch.nonzero(block > threshold * type_mass[rows].sum(1)[:, None], as_tuple=True)
+            index.append(torch.stack([rows[i], people[j]]))
+            values.append(block[i, j])
+        size = geometry.shape
+        return torch.sparse_coo_tensor(torch.cat(index, 1), torch.cat(values), size).coalesce()
+
+    def merge(self, types: Tensor, n_types: int) -> Tensor:
+        """Soft distances to coarser types, (n, n_types): `types` (K,) says what each type becomes."""
+        return -self.epsilon * _segment_lse(-self.values.T / self.epsilon, types, n_types).T
+
+    @cached_property
+    def _point_values(self) -> Tensor:
+        out = self._point_zeros()
+        return out.index_copy_(1, self.geometry.row_index, self.values.T)
+
+    def _point_zeros(self) -> Tensor:
+        size = (self.columns.n_types, self.geometry.n_row_points)
+        return torch.zeros(size, dtype=torch.float64, device=self.geometry.device)
+
+
+def soft_distances(
+    geometry: Costs, types: Tensor, weight: Tensor, n_types: int, epsilon: float
+) -> SoftDistances:
+    """One pass over the costs, in O(n K) memory."""
+    _check_budget(geometry, n_types)
+    columns = TypedColumns.of(geometry, types, weight, n_types)
+    out = torch.empty((n_types, geometry.n_row_points), dtype=torch.float64, device=geometry.device)
+    logw = columns.weight.log()[:, None]
+    weighted = bool((columns.weight != 1).any())
+    for start, stop, block in geometry.blocks(columns.points, -1 / epsilon):
+        if weighted:
+            block += logw
+        out[:, start:stop] = _segment_lse_(block, columns)
+    return SoftDistances((-epsilon * out).T[geometry.row_index], epsilon, geometry, columns)
+
+
+@dataclass(frozen=True)
+class NearestDistances:
+    """Distance from each person to the nearest person of each type, and who that is.
+
+    Attributes
+    ----------
+    values : (n, K), infinite for a type without people.
+    person : (n, K) index of a nearest person.
+    """
+
+    values: Tensor
+    person: Tensor
+    columns: TypedColumns
+
+    @property
+    def mean_cost(self) -> Tensor:
+        """The distances themselves, zero for a type without people."""
+        return torch.where(self.values.isinf(), 0.0, self.values)
+
+    def column_mass(self, type_mass: Tensor) -> Tensor:
+        """Mass a unit of weight that each column person receives, (m,); identical people share."""
+        place = self.columns.member[self.person]  # (n, K)
+        received = torch.zeros_like(self.columns.weight).index_add_(
+            0, place.flatten(), type_mass.flatten()
+        )
+        share = received / self.columns.weight
+        return torch.cat([share, share.new_zeros(1)])[self.columns.member]
+
+    def plan(self, type_mass: Tensor, threshold: float) -> Tensor:
+        """The coupling (n, m) as a sparse tensor; `threshold` is not used, it is sparse by itself.
+
+        Identical people of one type share what is sent to any of them. They are served in order,
+        each until full, so that there are few entries more than senders and receivers.
+        """
+        weight, member = self.columns.person_weight, self.columns.member
+        n, m = len(type_mass), len(member)
+        sender, k = torch.nonzero(type_mass > 0, as_tuple=True)
+        sent = type_mass[sender, k]
+        place = member[self.person[sender, k]]
+        receiver = torch.nonzero(member < len(self.columns.points)).squeeze(1)
+        due = (self.column_mass(type_mass) * weight)[receiver]
+        # Lay sent and due end to end, place by place: each stretch has one sender, one receiver.
+        order = torch.argsort(place, stable=True)
+        sender, sent = sender[order], sent[order]
+        order = torch.argsort(member[receiver], stable=True)
+        receiver, due = receiver[order], due[order]
+        sent_end, due_end = sent.cumsum(0), due.cumsum(0)
+        ends = torch.cat([sent_end, due_end]).sort().values
+        length = torch.diff(ends, prepend=ends.new_zeros(1))
+        middle = ends - length / 2
+        i = torch.searchsorted(sent_end, middle).clamp_max(len(sender) - 1)
+        j = torch.searchsorted(due_end, middle).clamp_max(len(receiver) - 1)
+        kept = length > 1e-14 * sent_end[-1]
+        index = torch.stack([sender[i], receiver[j]])[:, kept]
+        return torch.sparse_coo_tensor(index, length[kept], (n, m)).coalesce()
+
+
+def nearest_distances(
+    geometry: Costs, types: Tensor, weight: Tensor, n_types: int
+) -> NearestDistances:
+    """One pass over the costs, in O(n K) memory: the limit of soft distances at epsilon 0."""
+    _check_budget(geometry, n_types)
+    columns = TypedColumns.of(geometry, types, weight, n_types)
+    size = (n_types, geometry.n_row_points)
+    out = torch.full(size, torch.inf, dtype=torch.float64, device=geometry.device)
+    where = torch.zeros(size, dtype=torch.long, device=geometry.device)
+    for start, stop, block in geometry.blocks(columns.points):
+        for k, rows in columns.segments():
+            least = block[rows].min(0)
+            out[k, start:stop] = least.values
+            where[k, start:stop] = least.indices + rows.start
+    person = columns.person[where]
+    return NearestDistances(out.T[geometry.row_index], person.T[geometry.row_index], columns)
+
+
+def _segment_lse_(block: Tensor, columns: TypedColumns) -> Tensor:
+    """Log-sum-exp of a block (u, b) over each type's rows, (K, b); overwrites the block."""
+    if columns.n_types > LOOPED_TYPES:
+        return _segment_lse(block, columns.types, columns.n_types)
+    out = block.new_full((columns.n_types, block.shape[1]), -torch.inf)
+    for k, rows in columns.segments():
+        part = block[rows]
+        top = part.amax(0)
+        out[k] = part.sub_(top).clamp_min_(LOWEST_EXPONENT).exp_().sum(0).log_().add_(top)
+    return out
+
+
+def _segment_lse(block: Tensor, types: Tensor, n_types: int) -> Tensor:
+    """The same for rows in any order, all types at once."""
+    index = types[:, None].expand_as(block)
+    top = block.new_full((n_types, block.shape[1]), -torch.inf)
+    top.scatter_reduce_(0, index, block, "amax")
+    finite = torch.where(top.isinf(), 0.0, top)
+    share = (block - finite[types]).clamp_min_(LOWEST_EXPONENT).exp_()
+    total = torch.zeros_like(top).index_add_(0, types, share)
+    return torch.where(top.isinf(), -torch.inf, total.log() + finite)
+
+
+def _check_budget(geometry: Costs, n_types: int) -> None:
+    size = 8 * geometry.shape[0] * n_types
+    if size > MAX_BYTES:
+        raise MemoryError(
+            f"distances from {geometry.shape[0]} people to {n_types} types of people take "
+            f"{size / 2**30:.1f} GiB, more than the budget of {MAX_BYTES / 2**30:.1f} GiB. Bin a "
+            "continuous sensitive column (ten to a hundred values serve as well), or move the "
+            "scores of fewer people at a time; `otfair.distances.MAX_BYTES` sets the budget."
+        )
+

@@ -1,0 +1,355 @@
+"""What it costs to move score from one person to another, streamed in blocks.
+
+Maths: docs/derivation.md, sections 5 and 10. A geometry gives blocks of the cost matrix; passes over
+its blocks give distances from people to *types* of people, which is all that the solvers need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Literal, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from otfair.arrays import Array, to_tensor
+from otfair.distances import NearestDistances, SoftDistances, nearest_distances, soft_distances
+
+Scale: TypeAlias = Literal["max", "mean", "median"] | float | None
+CostFunction: TypeAlias = Callable[[Tensor, Tensor], Tensor]
+
+BLOCK_ENTRIES = 2**20  # of the cost matrix held at once: 8 MiB
+SAMPLED_PEOPLE = 4096  # a side for the median of more pairs than that squared
+NEAR = 1e-8  # squared distances below this share of the largest are recomputed by subtraction
+
+
+class Geometry:
+    """Costs between the people whose scores move (rows) and those who receive score (columns).
+
+    Use `PointCloud` or `CostMatrix`. Identical people are kept once, as one *point*.
+
+    Attributes
+    ----------
+    shape : (rows, columns).
+    scale_ : what the raw costs were divided by; multiply a cost by it to get back to raw units.
+    """
+
+    def __init__(self, row_index: Tensor, column_index: Tensor, scale: Scale):
+        self.row_index = row_index  # (n,) row point of each person
+        self.column_index = column_index  # (m,) column point of each person
+        self.n_row_points = int(row_index.max()) + 1
+        self.n_column_points = int(column_index.max()) + 1
+        self.shape = (len(row_index), len(column_index))
+        self.device = row_index.device
+        self.scale_ = 1.0
+        self.scale_ = self._find_scale(scale)
+        self._last: tuple[tuple[float, int], Tensor, Tensor, SoftDistances] | None = None
+
+    def soft_distances(
+        self, types: Array, epsilon: float, sample_weight: Array = None, n_types: int | None = None
+    ) -> SoftDistances:
+        """Soft distance of each row to each type of columns, (n, K).
+
+        D_ik = -epsilon log sum_{j of type k} w_j exp(-C_ij / epsilon). The last result is kept, so
+        that solving again for other scores costs no pass.
+
+        Parameters
+        ----------
+        types : (m,) type of each column person, from 0.
+        epsilon : smoothing, in units of the scaled cost.
+        sample_weight : (m,), one by default; people without weight are left out.
+        n_types : K, by default the largest type plus one.
+        """
+        if not epsilon > 0:
+            raise ValueError(f"`epsilon` must be positive; received {epsilon!r}.")
+        types, weight, count = self._typed(types, sample_weight, n_types)
+        if self._last is not None:
+            key, last_types, last_weight, distances = self._last
+            if (
+                key == (epsilon, count)
+                and torch.equal(last_types, types)
+                and torch.equal(last_weight, weight)
+            ):
+                return distances
+        distances = soft_distances(self, types, weight, count, epsilon)
+        self._last = ((epsilon, count), types.clone(), weight.clone(), distances)
+        return distances
+
+    def nearest_distances(
+        self, types: Array, sample_weight: Array = None, n_types: int | None = None
+    ) -> NearestDistances:
+        """Distance of each row to the nearest column person of each type, and who it is, (n, K)."""
+        return nearest_distances(self, *self._typed(types, sample_weight, n_types))
+
+    def _typed(
+        self, types: Array, sample_weight: Array, n_types: int | None
+    ) -> tuple[Tensor, Tensor, int]:
+        types = torch.as_tensor(types, dtype=torch.long, device=self.device)
+        if types.shape != (self.shape[1],):
+            raise ValueError(
+                f"`types` must have one entry a column person: {self.shape[1]}; received "
+                f"{tuple(types.shape)}."
+            )
+        if sample_weight is None:
+            weight = torch.ones(self.shape[1], dtype=torch.float64, device=self.device)
+        else:
+            weight = torch.as_tensor(sample_weight, dtype=torch.float64, device=self.device)
+        return types, weight, int(types.max()) + 1 if n_types is None else n_types
+
+    def blocks(
+        self, columns: Tensor | None = None, factor: float = 1.0
+    ) -> Iterator[tuple[int, int, Tensor]]:
+        """Yield (start, stop, block): scaled costs times `factor` from some row points, (u, b).
+
+        A block has one row a point of `columns` and one column a row point from `start` to `stop`;
+        it is the caller's to overwrite.
+        """
+        if columns is None:
+            columns = torch.arange(self.n_column_points, device=self.device)
+        step = max(1, BLOCK_ENTRIES // max(1, len(columns)))
+        raw = self._raw_blocks(columns)
+        for start in range(0, self.n_row_points, step):
+            stop = min(self.n_row_points, start + step)
+            yield start, stop, raw(start, stop).mul_(factor / self.scale_)
+
+    def cost_matrix(self) -> Tensor:
+        """Return the scaled cost matrix between all rows and all columns, (n, m)."""
+        whole = torch.cat([block for _, _, block in self.blocks()], 1).T
+        return whole[self.row_index][:, self.column_index]
+
+    def _raw_blocks(self, columns: Tensor) -> Callable[[int, int], Tensor]:
+        """Return a function that gives the unscaled block of the row points from start to stop."""
+        raise NotImplementedError
+
+    def _find_scale(self, scale: Scale) -> float:
+        if scale is None:
+            return 1.0
+        if isinstance(scale, str):
+            known = {"max": self._max_cost, "mean": self._mean_cost, "median": self._median_cost}
+            if scale not in known:
+                raise ValueError(
+                    f'unknown scale {scale!r}; pass "max", "mean", "median", a number or None.'
+                )
+            return known[scale]() or 1.0  # 0 when everybody is identical
+        if not scale > 0 or not np.isfinite(scale):
+            raise ValueError(f"`scale` must be positive and finite; received {scale!r}.")
+        return float(scale)
+
+    def _max_cost(self) -> float:
+        return max(float(block.max()) for _, _, block in self.blocks())
+
+    def _mean_cost(self) -> float:
+        rows = torch.bincount(self.row_index).to(torch.float64)
+        columns = torch.bincount(self.column_index).to(torch.float64)
+        total = sum(float(columns @ b @ rows[i:j]) for i, j, b in self.blocks())
+        return total / (self.shape[0] * self.shape[1])
+
+    def _median_cost(self) -> float:
+        rows, columns = (_spaced(index) for index in (self.row_index, self.column_index))
+        raw = self._raw_blocks(columns)
+        points, where = torch.unique(rows, return_inverse=True)
+        sample = torch.cat([raw(i, i + 1) for i in points.tolist()], 1)[:, where]
+        return float(np.median(sample.cpu().numpy()))
+
+
+class CostMatrix(Geometry):
+    """A cost matrix that is given.
+
+    Parameters
+    ----------
+    C : (n, m) non-negative; C[i, j] is the cost of moving a unit of score from i to j.
+    scale : divide by "max", "mean", "median", a number, or nothing (None).
+
+    Examples
+    --------
+    >>> from otfair import CostMatrix
+    >>> CostMatrix([[0, 2], [2, 0]], scale="max").cost_matrix()
+    tensor([[0., 1.],
+            [1., 0.]], dtype=torch.float64)
+    """
+
+    def __init__(self, C: Array, scale: Scale = None):
+        matrix = to_tensor(C, "C", ndim=2)
+        if min(matrix.shape) == 0:
+            raise ValueError(f"`C` is empty: shape {tuple(matrix.shape)}.")
+        if bool((matrix < 0).any()):
+            raise ValueError(
+                f"costs must not be negative; the smallest entry of `C` is "
+                f"{float(matrix.min()):.3g}. Shift or square the costs."
+            )
+        self._transposed = matrix.T.contiguous()
+        rows, columns = (torch.arange(size, device=matrix.device) for size in matrix.shape)
+        super().__init__(rows, columns, scale)
+
+    def _raw_blocks(self, columns: Tensor) -> Callable[[int, int], Tensor]:
+        return lambda start, stop: self._transposed[columns, start:stop]
+
+
+class PointCloud(Geometry):
+    """Costs between people's features, computed when needed and never stored as a whole.
+
+    Parameters
+    ----------
+    X : (n, p) features of the people whose scores move.
+    Y : (m, p) features of those who receive score; the same people by default.
+    cost : "euclidean", "sqeuclidean", "cityblock", "cosine", "mahalanobis" (by the covariance of
+        all these people), or a function of two blocks of people, (a, p) and (b, p), giving (a, b).
+    scale : divide costs by the "max", "mean" or "median" over all pairs, by a number, or by
+        nothing (None). The median of more than 4096 people is that of 4096 evenly spaced ones.
+
+    Notes
+    -----
+    Identical people are at distance exactly 0, and near pairs are computed by subtraction, so that
+    small distances are right to rounding and not only to the rounding of large ones.
+
+    Examples
+    --------
+    >>> from otfair import PointCloud
+    >>> geometry = PointCloud([[0.0, 0.0], [3.0, 4.0], [0.0, 0.0]])
+    >>> geometry.scale_
+    5.0
+    >>> geometry.cost_matrix()
+    tensor([[0., 1., 0.],
+            [1., 0., 1.],
+            [0., 1., 0.]], dtype=torch.float64)
+    """
+
+    def __init__(
+        self,
+        X: Array,
+        Y: Array = None,
+        cost: str | CostFunction = "euclidean",
+        scale: Scale = "max",
+    ):
+        rows = to_tensor(X, "X", ndim=2)
+        people = rows
+        if Y is not None:
+            columns = to_tensor(Y, "Y", ndim=2, device=rows.device)
+            if rows.shape[1] != columns.shape[1]:
+                raise ValueError(
+                    f"`X` and `Y` must have the same features; received {rows.shape[1]} and "
+                    f"{columns.shape[1]} columns."
+                )
+            people = torch.cat([rows, columns])
+        if min(*people.shape, len(rows), len(people) - len(rows) if Y is not None else 1) == 0:
+            raise ValueError(f"`X` or `Y` is empty; `X` has shape {tuple(rows.shape)}.")
+        self.cost = cost
+        first, index = distinct_rows(people)
+        points = _embed(people, people[first], cost) if isinstance(cost, str) else people[first]
+        self._norms = points.square().sum(1)
+        self._points = points
+        self._row_points = self._column_points = torch.arange(len(points), device=rows.device)
+        row_index = column_index = index
+        if Y is not None:
+            n = len(rows)
+            self._row_points, row_index = torch.unique(index[:n], return_inverse=True)
+            self._column_points, column_index = torch.unique(index[n:], return_inverse=True)
+        super().__init__(row_index, column_index, scale)
+
+    def _raw_blocks(self, columns: Tensor) -> Callable[[int, int], Tensor]:
+        here, there = self._row_points, self._column_points[columns]
+        X, Y = self._points[here], self._points[there]
+        if callable(self.cost):
+            return lambda start, stop: self._called_block(X[start:stop], Y).T.clone()
+        if self.cost == "cityblock":
+            return lambda start, stop: torch.cdist(Y, X[start:stop], p=1)
+        # |y - x|^2 as one product: (-2 y, 1, |y|^2) . (x, |x|^2, 1).
+        one = torch.ones_like(self._norms[:, None])
+        left = torch.cat([-2 * Y, one[there], self._norms[there, None]], 1)
+        right = torch.cat([X, self._norms[here, None], one[here]], 1)
+        near = NEAR * float(self._norms.max())
+
+        def block(start: int, stop: int) -> Tensor:
+            squares = left @ right[start:stop].T  # (u, b)
+            # Small distances suffer from cancellation: take them from the difference.
+            j, i = torch.nonzero(squares <= near, as_tuple=True)
+            squares[j, i] = (Y[j] - X[start + i]).square().sum(1)
+            if self.cost == "sqeuclidean":
+                return squares
+            return squares.div_(2) if self.cost == "cosine" else squares.sqrt_()
+
+        return block
+
+    def _called_block(self, X: Tensor, Y: Tensor) -> Tensor:
+        assert callable(self.cost)
+        block = torch.as_tensor(self.cost(X, Y), dtype=torch.float64, device=self.device)
+        if block.shape != (len(X), len(Y)):
+            raise ValueError(
+                f"`cost` must return one row a person of its first argument and one column a "
+                f"person of its second, {(len(X), len(Y))}; it returned {tuple(block.shape)}."
+            )
+        if not bool(torch.isfinite(block).all()) or bool((block < 0).any()):
+            raise ValueError("`cost` returned negative, NaN or infinite costs; they must be >= 0.")
+        return block
+
+    def _max_cost(self) -> float:
+        """Largest cost, leaving out pairs too near the centre to hold it (triangle inequality)."""
+        if callable(self.cost):
+            return super()._max_cost()
+        order = 1 if self.cost == "cityblock" else 2
+        radius = torch.linalg.vector_norm(self._points - self._points.mean(0), order, dim=1)
+        r = radius[self._row_points].sort(descending=True)
+        s = radius[self._column_points].sort(descending=True)
+        X, Y = self._points[self._row_points[r.indices]], self._points[self._column_points[s.indices]]
+        best, step, width = 0.0, 128, BLOCK_ENTRIES // 128
+        for start in range(0, len(X), step):
+            reach = int((s.values > best - r.values[start]).sum())
+            if reach == 0:
+                break
+            for left in range(0, reach, width):
+                block = torch.cdist(X[start : start + step], Y[left : min(reach, left + width)], order)
+                best = max(best, float(block.max()))
+        return {"sqeuclidean": best**2, "cosine": best**2 / 2}.get(str(self.cost), best)
+
+
+def _embed(people: Tensor, points: Tensor, cost: str) -> Tensor:
+    """Map points so that the cost is a function of their Euclidean (or city-block) distance."""
+    known = ("euclidean", "sqeuclidean", "cityblock", "cosine", "mahalanobis")
+    if cost not in known:
+        raise ValueError(f"unknown cost {cost!r}; pass one of {', '.join(known)}, or a function.")
+    if cost == "cosine":
+        norms = torch.linalg.vector_norm(points, dim=1, keepdim=True)
+        if bool((norms == 0).any()):
+            raise ValueError(
+                "the cosine cost is undefined for people whose features are all zero. Add a "
+                "constant feature or use another cost."
+            )
+        return points / norms
+    centre = people.mean(0)  # products of centred numbers cancel less
+    if cost == "mahalanobis":
+        _, sizes, axes = torch.linalg.svd(people - centre, full_matrices=False)
+        kept = sizes > sizes[0] * max(people.shape) * torch.finfo(torch.float64).eps
+        return (points - centre) @ axes[kept].T * (len(people) - 1) ** 0.5 / sizes[kept]
+    return points - centre
+
+
+def distinct_rows(X: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the first person of each distinct kind and, for each person, which kind they are.
+
+    Rows are compared by value. They are grouped by a hash of their bits; should two different rows
+    collide, by sorting.
+    """
+    bits = (X + 0.0).contiguous().view(torch.int64)  # + 0.0 turns -0.0 into 0.0
+    generator = torch.Generator().manual_seed(0)
+    odd = torch.randint(-(2**62), 2**62, (X.shape[1],), generator=generator).mul(2).add(1)
+    mixed = (bits ^ (bits >> 29)) * odd.to(X.device)
+    code = ((mixed ^ (mixed >> 32)) * -7046029254386353131).sum(1)
+    _, index = torch.unique(code, return_inverse=True)
+    first = _first_of(index)
+    if not torch.equal(X[first][index], X):
+        _, inverse = np.unique(X.cpu().numpy() + 0.0, axis=0, return_inverse=True)
+        index = torch.as_tensor(inverse.reshape(-1), device=X.device)
+        first = _first_of(index)
+    return first, index
+
+
+def _first_of(index: Tensor) -> Tensor:
+    first = torch.full((int(index.max()) + 1,), len(index), device=index.device)
+    return first.scatter_reduce_(0, index, torch.arange(len(index), device=index.device), "amin")
+
+
+def _spaced(index: Tensor) -> Tensor:
+    """Return at most SAMPLED_PEOPLE entries of an index, evenly spaced."""
+    count = min(len(index), SAMPLED_PEOPLE)
+    return index[torch.linspace(0, len(index) - 1, count, dtype=torch.float64).round().long()]
