@@ -59,7 +59,9 @@ def random_problem(seed: int) -> Problem:
         otfair.EqualizedOdds() & otfair.DemographicParity(),
     ]
     notion = kinds[int(rng.choice(len(kinds), p=[0.3, 0.3, 0.1, 0.1, 0.1, 0.1]))]
-    style = rng.choice(["logistic", "uniform", "tiny", "constant", "tied"], p=[0.4, 0.25, 0.2, 0.1, 0.05])
+    style = rng.choice(
+        ["logistic", "uniform", "tiny", "constant", "tied"], p=[0.4, 0.25, 0.2, 0.1, 0.05]
+    )
     if style == "logistic":
         unfair = rng.normal(scale=2) * (next(iter(sensitive.values())) == 0)
         scores = 1 / (1 + np.exp(-(X @ rng.normal(size=p) + unfair)))
@@ -91,12 +93,16 @@ def _sensitive(
 ) -> dict[str, np.ndarray]:
     out: dict[str, np.ndarray] = {}
     for a in range(int(rng.integers(1, 4))):
-        kind = rng.choice(["binary", "categories", "continuous", "one person"], p=[0.4, 0.3, 0.2, 0.1])
+        kind = rng.choice(
+            ["binary", "categories", "continuous", "one person"], p=[0.4, 0.3, 0.2, 0.1]
+        )
         if rare and a == 0:  # 1 person in 1000
             out["s0"] = np.zeros(n, dtype=int)
             out["s0"][rng.integers(n)] = 1
         elif kind == "binary":
-            out[f"s{a}"] = _at_least_one_of_each(rng.random(n) < rng.uniform(0.02, 0.5), rng).astype(int)
+            out[f"s{a}"] = _at_least_one_of_each(
+                rng.random(n) < rng.uniform(0.02, 0.5), rng
+            ).astype(int)
         elif kind == "categories":
             out[f"s{a}"] = rng.integers(0, int(rng.integers(2, 8)), n)
             out[f"s{a}"][:2] = [0, 1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -43,7 +44,7 @@ def to_tensor(
             f"`{name}` must have {ndim} dimension(s); received shape {tuple(tensor.shape)}. "
             "Reshape it, for example with `.reshape(-1)` or `.reshape(len(x), -1)`."
         )
-    if not bool(torch.isfinite(tensor).all()):
+    if not math.isfinite(tensor.sum()) and not bool(torch.isfinite(tensor).all()):
         bad = int((~torch.isfinite(tensor)).sum())
         raise ValueError(
             f"`{name}` must be finite; {bad} of {tensor.numel()} entries are NaN or infinite. "
@@ -122,7 +123,9 @@ def _from_series(series: Any) -> Column:
         return Column(name, values, categories)
     if dtype.is_numeric() or dtype == nw.Boolean:
         has_gaps = bool(series.is_null().any())
-        return Column(name, np.array(series.to_list(), dtype=object) if has_gaps else _dense(series))
+        return Column(
+            name, np.array(series.to_list(), dtype=object) if has_gaps else _dense(series)
+        )
     return _from_array(np.array([*series.to_list(), None], dtype=object)[:-1], name)
 
 

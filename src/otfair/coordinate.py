@@ -67,8 +67,8 @@ class Coordinate:
         self, problem: TransportProblem, dual: np.ndarray, mass: np.ndarray, sign: float, top: float
     ) -> np.ndarray:
         """Update each entry of `dual` in turn, in place; returns the mass by type, (K,)."""
-        eps, tol = problem.epsilon, self.univariate_tol * len(problem.scores)
-        for c, g in enumerate(sign * problem.vectors):
+        eps, tols = problem.epsilon, self.univariate_tol * len(problem.scores) / problem.unit
+        for c, (g, tol) in enumerate(zip(sign * problem.vectors, tols)):
             slope = sign * problem.target[c] + problem.slack[c]
             step = _univariate(mass, g, eps, slope, top - dual[c], tol)
             dual[c] += step

@@ -56,7 +56,9 @@ class TypedColumns:
         u = len(key)
         member = torch.full_like(types, u).index_put_((people,), where)
         person = torch.zeros_like(key).index_put_((where,), people)
-        total = torch.zeros(u, dtype=weight.dtype, device=device).index_add_(0, where, weight[people])
+        total = torch.zeros(u, dtype=weight.dtype, device=device).index_add_(
+            0, where, weight[people]
+        )
         points = key % geometry.n_column_points
         types = key // geometry.n_column_points
         return cls(points, types, total, member, person, weight, n_types)
@@ -97,9 +99,11 @@ class SoftDistances:
         for start, stop, cost in self.geometry.blocks(self.columns.points):
             D = self._point_values[:, start:stop]
             for k, rows in self.columns.segments():
-                share = ((D[k] - cost[rows]) / self.epsilon + logw[rows]).clamp_min_(LOWEST_EXPONENT)
+                share = ((D[k] - cost[rows]) / self.epsilon + logw[rows]).clamp_min_(
+                    LOWEST_EXPONENT
+                )
                 out[k, start:stop] = share.exp_().mul_(cost[rows]).sum(0)
-        return out.T[self.geometry.row_index]
+        return out[:, self.geometry.row_index].T
 
     def column_mass(self, type_mass: Tensor) -> Tensor:
         """Mass that each column person receives, (m,), given the mass from i to type k, (n, K)."""
@@ -154,13 +158,10 @@ def soft_distances(
     _check_budget(geometry, n_types)
     columns = TypedColumns.of(geometry, types, weight, n_types)
     out = torch.empty((n_types, geometry.n_row_points), dtype=torch.float64, device=geometry.device)
-    logw = columns.weight.log()[:, None]
-    weighted = bool((columns.weight != 1).any())
     for start, stop, block in geometry.blocks(columns.points, -1 / epsilon):
-        if weighted:
-            block += logw
         out[:, start:stop] = _segment_lse_(block, columns)
-    return SoftDistances((-epsilon * out).T[geometry.row_index], epsilon, geometry, columns)
+    values = (-epsilon * out)[:, geometry.row_index].T  # type by type in memory, as solvers read it
+    return SoftDistances(values, epsilon, geometry, columns)
 
 
 @dataclass(frozen=True)
@@ -234,29 +235,34 @@ def nearest_distances(
             least = block[rows].min(0)
             out[k, start:stop] = least.values
             where[k, start:stop] = least.indices + rows.start
-    person = columns.person[where]
-    return NearestDistances(out.T[geometry.row_index], person.T[geometry.row_index], columns)
+    index = geometry.row_index
+    return NearestDistances(out[:, index].T, columns.person[where][:, index].T, columns)
 
 
 def _segment_lse_(block: Tensor, columns: TypedColumns) -> Tensor:
-    """Log-sum-exp of a block (u, b) over each type's rows, (K, b); overwrites the block."""
+    """Weighted log-sum-exp of a block (u, b) over each type's rows, (K, b); overwrites the block."""
     if columns.n_types > LOOPED_TYPES:
-        return _segment_lse(block, columns.types, columns.n_types)
+        return _segment_lse(block, columns.types, columns.n_types, columns.weight)
     out = block.new_full((columns.n_types, block.shape[1]), -torch.inf)
     for k, rows in columns.segments():
         part = block[rows]
         top = part.amax(0)
-        out[k] = part.sub_(top).clamp_min_(LOWEST_EXPONENT).exp_().sum(0).log_().add_(top)
+        share = part.sub_(top).clamp_min_(LOWEST_EXPONENT).exp_()
+        out[k] = (columns.weight[rows] @ share).log_().add_(top)
     return out
 
 
-def _segment_lse(block: Tensor, types: Tensor, n_types: int) -> Tensor:
+def _segment_lse(
+    block: Tensor, types: Tensor, n_types: int, weight: Tensor | None = None
+) -> Tensor:
     """The same for rows in any order, all types at once."""
     index = types[:, None].expand_as(block)
     top = block.new_full((n_types, block.shape[1]), -torch.inf)
     top.scatter_reduce_(0, index, block, "amax")
     finite = torch.where(top.isinf(), 0.0, top)
     share = (block - finite[types]).clamp_min_(LOWEST_EXPONENT).exp_()
+    if weight is not None:
+        share *= weight[:, None]
     total = torch.zeros_like(top).index_add_(0, types, share)
     return torch.where(top.isinf(), -torch.inf, total.log() + finite)
 
@@ -270,4 +276,3 @@ def _check_budget(geometry: Costs, n_types: int) -> None:
             "continuous sensitive column (ten to a hundred values serve as well), or move the "
             "scores of fewer people at a time; `otfair.distances.MAX_BYTES` sets the budget."
         )
-

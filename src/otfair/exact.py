@@ -30,7 +30,7 @@ ROUNDS = 50
 class ExactSolution:
     """An optimal basic plan by types, with duals that prove it."""
 
-    type_mass: Tensor  # (n, K)
+    share: Tensor  # (K, n) of each person's score
     mu: np.ndarray  # (d,)
     dual_value: float
     primal_value: float
@@ -67,7 +67,7 @@ def solve_exact(problem: TransportProblem, tol: float = 1e-9) -> ExactSolution:
         pairs |= reduced <= 0
     done = primal - dual <= tol * scale * problem.total
     return ExactSolution(
-        type_mass=torch.as_tensor(P, device=problem.distances.device),
+        share=torch.as_tensor(P / np.where(m > 0, m, 1.0)[:, None]).to(problem.mass.device).T,
         mu=mu,
         dual_value=dual,
         primal_value=primal,
@@ -96,19 +96,16 @@ def _program(
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Solve the program over the given pairs; None when they do not allow fairness."""
     d = len(problem.target)
-    unit = np.maximum(np.abs(problem.vectors).max(1, initial=0.0), 1e-300)
-    V = problem.vectors / unit[:, None]
+    V = problem.vectors
     P = np.where(pairs, m[:, None], 0.0)  # right for people with one pair
     undecided = np.flatnonzero(pairs.sum(1) > 1)
     P[undecided] = 0.0
     i, k = np.nonzero(pairs[undecided])
     people = sp.csr_array((np.ones(len(i)), (i, np.arange(len(i)))), (len(undecided), len(i)))
     A = sp.block_array([[people, None], [sp.csr_array(V[:, k]), -sp.eye_array(d)]], format="csr")
-    rhs = np.concatenate([m[undecided], problem.target / unit - V @ P.sum(0)])
-    room = problem.slack / unit
-    bounds = np.concatenate(
-        [np.tile([0, np.inf], (len(i), 1)), np.stack([-room, room], 1)]
-    )
+    rhs = np.concatenate([m[undecided], problem.target - V @ P.sum(0)])
+    room = problem.slack
+    bounds = np.concatenate([np.tile([0, np.inf], (len(i), 1)), np.stack([-room, room], 1)])
     cost = np.concatenate([D[undecided[i], k] / scale, np.zeros(d)])
     options = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
     answer = linprog(cost, A_eq=A, b_eq=rhs, bounds=bounds, method="highs", options=options)
@@ -116,4 +113,4 @@ def _program(
         return None
     P[undecided[i], k] = np.maximum(answer.x[: len(i)], 0.0)
     mu = answer.eqlin.marginals[len(undecided) :]
-    return P, np.where(np.abs(mu) > 1e-12, mu, 0.0) * scale / unit
+    return P, np.where(np.abs(mu) > 1e-12, mu, 0.0) * scale

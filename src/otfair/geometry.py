@@ -259,12 +259,20 @@ class PointCloud(Geometry):
         left = torch.cat([-2 * Y, one[there], self._norms[there, None]], 1)
         right = torch.cat([X, self._norms[here, None], one[here]], 1)
         near = NEAR * float(self._norms.max())
+        twin = torch.searchsorted(here, there).clamp_max_(len(here) - 1)  # (u,) row point, if any
+        twins = torch.nonzero(here[twin] == there).squeeze(1)
+        twins = twins[torch.argsort(twin[twins])]
+        twin_rows = twin[twins]
 
         def block(start: int, stop: int) -> Tensor:
             squares = left @ right[start:stop].T  # (u, b)
-            # Small distances suffer from cancellation: take them from the difference.
-            j, i = torch.nonzero(squares <= near, as_tuple=True)
-            squares[j, i] = (Y[j] - X[start + i]).square().sum(1)
+            lo, hi = torch.searchsorted(twin_rows, torch.tensor([start, stop], device=self.device))
+            same = (twins[lo:hi], twin_rows[lo:hi] - start)
+            squares[same] = torch.inf
+            if float(squares.amin()) <= near:  # cancellation: take these from the difference
+                j, i = torch.nonzero(squares <= near, as_tuple=True)
+                squares[j, i] = (Y[j] - X[start + i]).square().sum(1)
+            squares[same] = 0.0
             if self.cost == "sqeuclidean":
                 return squares
             return squares.div_(2) if self.cost == "cosine" else squares.sqrt_()
@@ -291,15 +299,16 @@ class PointCloud(Geometry):
         radius = torch.linalg.vector_norm(self._points - self._points.mean(0), order, dim=1)
         r = radius[self._row_points].sort(descending=True)
         s = radius[self._column_points].sort(descending=True)
-        X, Y = self._points[self._row_points[r.indices]], self._points[self._column_points[s.indices]]
-        best, step, width = 0.0, 128, BLOCK_ENTRIES // 128
-        for start in range(0, len(X), step):
-            reach = int((s.values > best - r.values[start]).sum())
+        rows, columns = self._row_points[r.indices], self._column_points[s.indices]
+        best, start, step = 0.0, 0, 32
+        while start < len(rows):
+            reach = int(torch.searchsorted(-s.values, r.values[start] - best))
             if reach == 0:
                 break
-            for left in range(0, reach, width):
-                block = torch.cdist(X[start : start + step], Y[left : min(reach, left + width)], order)
-                best = max(best, float(block.max()))
+            X = self._points[rows[start : start + step]]
+            for some in columns[:reach].split(BLOCK_ENTRIES // step):
+                best = max(best, float(torch.cdist(X, self._points[some], order).amax()))
+            start, step = start + step, min(4 * step, 512)
         return {"sqeuclidean": best**2, "cosine": best**2 / 2}.get(str(self.cost), best)
 
 
@@ -335,7 +344,10 @@ def distinct_rows(X: Tensor) -> tuple[Tensor, Tensor]:
     odd = torch.randint(-(2**62), 2**62, (X.shape[1],), generator=generator).mul(2).add(1)
     mixed = (bits ^ (bits >> 29)) * odd.to(X.device)
     code = ((mixed ^ (mixed >> 32)) * -7046029254386353131).sum(1)
-    _, index = torch.unique(code, return_inverse=True)
+    values, index = torch.unique(code, return_inverse=True)
+    if len(values) == len(X):
+        everyone = torch.arange(len(X), device=X.device)
+        return everyone, everyone
     first = _first_of(index)
     if not torch.equal(X[first][index], X):
         _, inverse = np.unique(X.cpu().numpy() + 0.0, axis=0, return_inverse=True)

@@ -6,9 +6,10 @@ Maths: docs/derivation.md, section 9. Letters follow the paper.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg.lapack import dposv
 
 from otfair.problem import Point, SemiDual, TransportProblem
 from otfair.status import Status
@@ -42,67 +43,47 @@ class Newton:
 
     def solve(self, problem: TransportProblem, init: np.ndarray | None = None) -> Duals:
         """Maximise the semi-dual from `init` (zero by default)."""
-        unit = np.abs(problem.vectors).max(1, initial=0.0)
-        unit = np.where(unit > 0, unit, 1.0)
-        scaled = replace(
-            problem,
-            vectors=problem.vectors / unit[:, None],
-            target=problem.target / unit,
-            slack=problem.slack / unit,
-            row_total=problem.row_total / unit,
-            row_size=problem.row_size / unit,
-        )
-        mu = np.zeros(len(unit)) if init is None else init * unit
-        mu, point, status, residual, used = self._anneal(scaled, mu)
-        return Duals(mu / unit, point, status, residual, used)
-
-    def _anneal(
-        self, problem: TransportProblem, mu: np.ndarray
-    ) -> tuple[np.ndarray, Point, Status, float, int]:
         semi = SemiDual(problem)
+        mu = np.zeros(len(problem.target)) if init is None else init
         mu, point, residual, used = _ascend(semi, mu, self.tol, min(DIRECT, self.max_evaluations))
-        best = (residual, mu, point)
         if residual > self.tol and used < self.max_evaluations:
-            D = problem.distances
-            tau = max(float(D.max() - D.min()), problem.epsilon)
             logger.debug("residual %.2e after %d evaluations; annealing", residual, used)
-            mu = np.zeros_like(mu)
-            while used < self.max_evaluations:
-                last = tau <= problem.epsilon
-                stage = semi if last else SemiDual(problem, tau)
-                budget = self.max_evaluations - used
-                tol = self.tol if last else COARSE
-                mu, point, residual, count = _ascend(stage, mu, tol, budget if last else min(100, budget))
-                used += count
-                if last:
-                    best = min(best, (residual, mu, point), key=lambda b: b[0])
-                    break
-                tau = max(tau / 4, problem.epsilon)
-        residual, mu, point = best
+            best = (residual, mu, point)
+            mu, tau = np.zeros_like(mu), float(problem.distances.max() - problem.distances.min())
+            while tau > problem.epsilon and used < self.max_evaluations:
+                stage = SemiDual(problem, tau)
+                budget = min(DIRECT, self.max_evaluations - used)
+                mu, _, _, count = _ascend(stage, mu, COARSE, budget)
+                used, tau = used + count, tau / 4
+            mu, point, residual, count = _ascend(semi, mu, self.tol, self.max_evaluations - used)
+            used += count
+            residual, mu, point = min(best, (residual, mu, point), key=lambda found: found[0])
         status = Status.CONVERGED
         if residual > self.tol:
             status = Status.EVALUATION_LIMIT if used >= self.max_evaluations else Status.STALLED
-        return mu, point, status, residual, used
+        return Duals(mu, point, status, residual, used)
 
 
 DIRECT = 100  # evaluations before annealing
 COARSE = 1e-2  # residual that ends a stage of annealing
+LEAST_DAMPING, MOST_DAMPING = 1e-10, 1e12
+GROW, SHRINK = 8.0, 10.0
 
 
 def _ascend(
     semi: SemiDual, mu: np.ndarray, tol: float, budget: int
 ) -> tuple[np.ndarray, Point, float, int]:
     """Levenberg-Marquardt ascent; returns mu, the point there, its residual, evaluations used."""
-    problem, tau = semi.problem, semi.tau
-    gamma = problem.slack
-    rounding = 1e-9 * problem.total * (tau + float(problem.distances.abs().max()))
-    delta, used = 1e-9, 1
+    problem, gamma = semi.problem, semi.problem.slack
+    unit = problem.total / semi.tau * np.eye(len(mu))
+    rounding = 1e-9 * problem.total * (semi.tau + problem.reach)
     point = semi.at(mu)
-    residual = problem.residual(point.f, mu)
-    while residual > tol and used < budget and delta < 1e12:
+    residual = best = problem.residual(point.f, mu)
+    delta, growth, used = LEAST_DAMPING, GROW, 1
+    while residual > tol and used < budget and delta < MOST_DAMPING:
         r, H = semi.gradient(point), semi.curvature(point)
-        while used < budget and delta < 1e12:
-            B = H + delta * (problem.total / tau) * np.eye(len(mu))
+        while used < budget and delta < MOST_DAMPING:
+            B = H + delta * unit
             x = proximal_step(B, r + B @ mu, gamma, mu)
             step = x - mu
             new = semi.at(x)
@@ -110,15 +91,21 @@ def _ascend(
             loss = float(gamma @ (np.abs(x) - np.abs(mu)))
             model = float(r @ step - 0.5 * step @ H @ step) - loss
             gain = new.value - point.value - loss
-            if abs(model) < rounding:
+            if abs(model) < rounding:  # differences of L drown; integrate its gradient instead
                 gain = 0.5 * float((r + semi.gradient(new)) @ step) - loss
             new_residual = problem.residual(new.f, x)
             ratio = gain / model if model > 0 else -1.0
-            if ratio > 1e-3 or new_residual < 0.5 * residual:
-                delta = max(delta / 10, 1e-14) if ratio > 0.25 else delta * 2
+            if ratio > 1e-3 or new_residual < 0.5 * best:
+                if ratio > 0.25:
+                    delta = max(delta / SHRINK, LEAST_DAMPING)
+                else:
+                    delta *= 2
+                growth = GROW
                 mu, point, residual = x, new, new_residual
+                best = min(best, residual)
                 break
-            delta *= 8
+            delta *= growth
+            growth *= GROW
     return mu, point, residual, used
 
 
@@ -126,7 +113,7 @@ def proximal_step(B: np.ndarray, q: np.ndarray, gamma: np.ndarray, start: np.nda
     """argmin_x 1/2 x'Bx - q'x + gamma'|x| by feature-sign search from `start`; B is definite."""
     free = gamma <= 0
     if free.all():
-        return np.linalg.solve(B, q)
+        return _solve(B, q)
     x = start.copy()
     sign = np.sign(x)
     active = free | (x != 0)
@@ -134,7 +121,7 @@ def proximal_step(B: np.ndarray, q: np.ndarray, gamma: np.ndarray, start: np.nda
         if active.any():
             a = np.flatnonzero(active)
             y = x.copy()
-            y[a] = np.linalg.solve(B[np.ix_(a, a)], (q - gamma * sign)[a])
+            y[a] = _solve(B[np.ix_(a, a)], (q - gamma * sign)[a])
             crossing = np.flatnonzero(~free & (y * sign < 0))
             x = _best_on_segment(B, q, gamma, x, y, crossing)
             active &= free | (x != 0)
@@ -148,6 +135,12 @@ def proximal_step(B: np.ndarray, q: np.ndarray, gamma: np.ndarray, start: np.nda
             break
         active[c], sign[c] = True, -np.sign(slope[c])
     return x
+
+
+def _solve(B: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """B^-1 q for a definite B, or the least-squares solution where rounding makes it indefinite."""
+    _, x, failed = dposv(B, q)
+    return np.linalg.lstsq(B, q)[0] if failed else x
 
 
 def _best_on_segment(

@@ -128,9 +128,7 @@ class _GroupNotion(Notion):
             as_tensor=is_tensor(sensitive_features),
         )
 
-    def _strata(
-        self, columns: list[Column], labels: Array, n: int
-    ) -> tuple[_Strata, list[Column]]:
+    def _strata(self, columns: list[Column], labels: Array, n: int) -> tuple[_Strata, list[Column]]:
         """Return the strata, and the columns that remain attributes."""
         return _Strata(np.zeros(n, dtype=np.int64), [""]), columns
 
@@ -184,9 +182,7 @@ class EqualizedOdds(_GroupNotion):
 
     _kept_labels: tuple[int, ...] = (0, 1)
 
-    def _strata(
-        self, columns: list[Column], labels: Array, n: int
-    ) -> tuple[_Strata, list[Column]]:
+    def _strata(self, columns: list[Column], labels: Array, n: int) -> tuple[_Strata, list[Column]]:
         y = _binary_labels(labels, n, type(self).__name__)
         kept = {label: code for code, label in enumerate(self._kept_labels)}
         codes = np.array([kept.get(0, -1), kept.get(1, -1)])[y]
@@ -226,9 +222,7 @@ class ConditionalParity(_GroupNotion):
 
     control: Columns = ()
 
-    def _strata(
-        self, columns: list[Column], labels: Array, n: int
-    ) -> tuple[_Strata, list[Column]]:
+    def _strata(self, columns: list[Column], labels: Array, n: int) -> tuple[_Strata, list[Column]]:
         chosen = _positions(self.control, columns, "control")
         if chosen:
             control = [columns[j] for j in sorted(chosen)]
@@ -383,14 +377,20 @@ def _cross(groups: list[_Attribute]) -> _Attribute:
             f"crossing {[g.name for g in groups]} gives {count} groups, more than "
             f"{MAX_CROSSED_GROUPS}; merge rare categories or cross fewer columns."
         )
-    names = [" & ".join(map(str, combination)) for combination in product(*(g.values for g in groups))]
+    names = [
+        " & ".join(map(str, combination)) for combination in product(*(g.values for g in groups))
+    ]
     codes = np.ravel_multi_index([g.codes for g in groups], [len(g.values) for g in groups])
-    return _Attribute(codes, np.array(names, dtype=object), " & ".join(g.name for g in groups), True)
+    return _Attribute(
+        codes, np.array(names, dtype=object), " & ".join(g.name for g in groups), True
+    )
 
 
 def _binary_labels(labels: Array, n: int, notion: str) -> np.ndarray:
     if labels is None:
-        raise ValueError(f"{notion} compares people of equal label: pass `labels` (0 or 1 a person).")
+        raise ValueError(
+            f"{notion} compares people of equal label: pass `labels` (0 or 1 a person)."
+        )
     columns = to_columns(labels, "labels")
     if len(columns) != 1:
         raise ValueError(f"`labels` must be one column of zeros and ones; received {len(columns)}.")

@@ -68,7 +68,7 @@ def exact_otf(
         geometry=geometry,
         spread=setup.spread,
         open_types=setup.open_types,
-        type_mass=solution.type_mass,
+        share=solution.share,
         value=solution.dual_value,
         primal_value=solution.primal_value,
         duals=(_lowest_price(problem, solution.mu), solution.mu),
@@ -176,13 +176,13 @@ def adjusted_otf(
     relaxed = _smooth(setup, np.maximum(allowed, unfairness), method, near, throw)
 
     mu, nu = smooth.duals[1], relaxed.duals[1]
-    difference = smooth.duals[0] - relaxed.duals[0]  # the eps log h in both cancels exactly
+    difference = _price_difference(smooth, relaxed)
     value = (
         float(setup.mass @ difference)
         + float(smooth.problem.target @ (mu - nu))
         - float(smooth.problem.slack @ np.abs(mu) - relaxed.problem.slack @ np.abs(nu))
     )
-    price = np.where(above, np.abs(nu) * np.sign(setup.violation), 0.0) @ setup.all_vectors  # (K,)
+    price = np.where(above, np.abs(nu) * np.sign(setup.violation), 0.0) @ setup.vectors  # (K,)
     slope = torch.as_tensor(price, device=difference.device)[setup.row_types]
     gradient = setup.weight * (difference + slope)
     return AdjustedTransport(
@@ -219,16 +219,19 @@ class _Setup:
         D = self.spread.values.T
         self.distances = (D if len(self.open_types) == K else D[self.open_types]).T
         self.column_mass = column_mass[self.open_types].cpu().numpy()
-        self.all_vectors = on(constraints.vectors).cpu().numpy()  # (d, K)
+        vectors = on(constraints.vectors).cpu().numpy()  # (d, K)
+        self.unit = np.abs(vectors).max(1, initial=0.0)
+        self.unit = np.where(self.unit > 0, self.unit, 1.0)
+        self.vectors = vectors / self.unit[:, None]
+        self.target = on(constraints.target).cpu().numpy() / self.unit
         by_type = torch.zeros(K, dtype=h.dtype, device=device)
         by_type = by_type.index_add_(0, self.row_types, self.mass).cpu().numpy()
-        self.target = on(constraints.target).cpu().numpy()
-        self.row_total = self.all_vectors @ by_type
-        self.row_size = np.abs(self.all_vectors) @ by_type
-        self.violation = self.row_total - self.target  # G h - b
+        self.row_size = np.abs(self.vectors) @ by_type
+        self.violation = self.vectors @ by_type - self.target  # G h - b
+        self.total = float(by_type.sum())
 
     def slack(self, slack: Array) -> np.ndarray:
-        """Read the user's slack: one number, or one a row."""
+        """Read the user's slack, one number or one a row, for the scaled rows."""
         d = len(self.target)
         out = to_tensor(slack, "slack").cpu().numpy()
         if out.shape not in ((), (d,)):
@@ -237,24 +240,25 @@ class _Setup:
             )
         if (out < 0).any():
             raise ValueError(f"`slack` must not be negative; the smallest is {out.min():.3g}.")
-        return np.broadcast_to(out, (d,))
+        return out / self.unit
 
     def problem(self, slack: np.ndarray) -> TransportProblem:
+        """State the problem, with the slack of the scaled rows."""
         problem = TransportProblem(
             scores=self.scores,
-            weight=self.weight,
+            mass=self.mass,
             distances=self.distances,
-            vectors=self.all_vectors[:, self.open_types.cpu().numpy()],
+            vectors=self.vectors[:, self.open_types.cpu().numpy()],
             target=self.target,
             slack=slack,
-            row_total=self.row_total,
+            unit=self.unit,
             row_size=self.row_size,
             column_mass=self.column_mass,
+            total=self.total,
             epsilon=self.epsilon,
-            names=self.constraints.names,
         )
         if not self.constraints.always_feasible and not check_existence(
-            self.constraints, problem.total, slack
+            self.constraints, problem.total, slack * self.unit
         ):
             warnings.warn(
                 "the only fair scores leave some types of people with none, so the smooth optimum "
@@ -277,7 +281,7 @@ def _smooth(
             f"`init` must hold one dual a constraint, {len(problem.target)}; received shape "
             f"{init.shape}. Groups may differ between the two samples: start from None."
         )
-    found = solver.solve(problem, init)
+    found = solver.solve(problem, None if init is None else init * setup.unit)
     eps, mu = problem.epsilon, found.mu
     lam = eps * (problem.scores.log() - found.point.lse)
     linear = float(problem.target @ mu - slack @ np.abs(mu))
@@ -288,7 +292,7 @@ def _smooth(
         geometry=setup.geometry,
         spread=setup.spread,
         open_types=setup.open_types,
-        type_mass=(found.point.share * problem.mass).T,
+        share=found.point.share,
         value=value,
         primal_value=value + float(mu @ (problem.vectors @ found.point.f)) - linear,
         duals=(lam, mu),
@@ -298,6 +302,20 @@ def _smooth(
         as_tensor=setup.as_tensor,
     )
     return _checked(transport, throw)
+
+
+def _price_difference(smooth: Transport, relaxed: Transport) -> Tensor:
+    """lambda of the smooth problem minus that of the relaxed one, (n,); the eps log h cancels.
+
+    Where the duals are close, from LSE(mu) - LSE(nu) = log sum_k p_k(nu) exp(g_k'(mu - nu) / eps),
+    which has no cancellation.
+    """
+    problem = smooth.problem
+    shift = (smooth.duals[1] - relaxed.duals[1]) @ problem.vectors / problem.epsilon  # (K,)
+    if np.abs(shift).max(initial=0.0) > 1:
+        return smooth.duals[0] - relaxed.duals[0]
+    change = torch.as_tensor(np.expm1(shift), device=relaxed.share.device)
+    return -problem.epsilon * torch.log1p(change @ relaxed.share)
 
 
 def _check_scores(scores: Array, geometry: Geometry, constraints: Constraints) -> Tensor:
@@ -339,7 +357,8 @@ def _duals(init: Init) -> np.ndarray | None:
         return None
     if isinstance(init, AdjustedTransport):
         init = init.smooth
-    return init.duals[1] if isinstance(init, Transport) else to_tensor(init, "init").cpu().numpy()
+    duals = init.constraint_duals if isinstance(init, Transport) else init
+    return to_tensor(duals, "init").cpu().numpy()
 
 
 def _lowest_price(problem: TransportProblem, mu: np.ndarray) -> Tensor:

@@ -20,42 +20,42 @@ class TransportProblem:
     """min <C, P> - epsilon H(P)  s.t.  P 1 = h,  |G P'1 - b| <= slack,  by types of columns.
 
     The d-sized parts are NumPy (solvers work on them in plain Python); the n-sized are tensors.
+    Rows of G are divided by their largest entry, which is kept as `unit`: multiply a dual of the
+    rows as they were given by `unit` to get one of this problem.
     """
 
     scores: Tensor  # h  (n,), in (0, 1]
-    weight: Tensor  # w  (n,)
+    mass: Tensor  # m = w h  (n,)
     distances: Tensor  # D  (n, K), finite: types without people are left out
-    vectors: np.ndarray  # V  (d, K)
+    vectors: np.ndarray  # V  (d, K), at most 1
     target: np.ndarray  # b  (d,)
     slack: np.ndarray  # gamma (d,)
-    row_total: np.ndarray  # G h  (d,), by the rows' own vectors
-    row_size: np.ndarray  # |G| h  (d,)
+    unit: np.ndarray  # (d,)
+    row_size: np.ndarray  # |G| h  (d,), by the rows' own vectors
     column_mass: np.ndarray  # (K,) weight of the columns of each type
+    total: float  # sum of m
     epsilon: float
-    names: tuple[str, ...]
 
     @cached_property
-    def mass(self) -> Tensor:
-        """Score to be moved from each person, w h, (n,)."""
-        return self.weight * self.scores
+    def reach(self) -> float:
+        """Largest distance, in absolute value."""
+        return float(self.distances.abs().max())
 
     @cached_property
-    def total(self) -> float:
-        """Score to be moved in all."""
-        return float(self.mass.sum())
-
-    @cached_property
-    def _residual_floor(self) -> np.ndarray:
-        largest = np.abs(self.vectors).max(1, initial=0.0)
-        return np.maximum(self.row_size, 1e-6 * largest * self.total)
+    def _sizes(self) -> tuple[np.ndarray, np.ndarray]:
+        """|V|, and the part of the residual's denominators that does not change."""
+        size = np.abs(self.vectors)
+        floor = np.maximum(self.row_size, 1e-6 * size.max(1, initial=0.0) * self.total)
+        return size, np.where(floor > 0, floor, 1.0)
 
     def residual(self, f: np.ndarray, mu: np.ndarray) -> float:
         """Largest relative violation of the optimality conditions, given the mass f (K,) by type."""
-        r = self.target - self.vectors @ f
-        gamma = self.slack
+        if not len(mu):
+            return 0.0
+        r, gamma = self.target - self.vectors @ f, self.slack
         v = np.where(mu != 0, np.abs(r - gamma * np.sign(mu)), np.maximum(np.abs(r) - gamma, 0.0))
-        s = np.maximum(np.abs(self.vectors) @ f, self._residual_floor) + np.abs(self.target)
-        return float((v / np.where(s > 0, s, 1.0)).max(initial=0.0))
+        size, floor = self._sizes
+        return float((v / (np.maximum(size @ f, floor) + np.abs(self.target))).max())
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,7 @@ class Transport:
     transport_cost : <C, P>, in units of the scaled cost.
     score_duals : lambda (n,), the price of a unit of a person's score.
     constraint_duals : mu (d,), the change of `value` with the target.
+    slack : the violation that was allowed, a row (d,).
     fair_scores : scores after transport (m,); received mass where rows and columns differ.
     flows : score that moves between types of people.
     residual, converged, iterations, status : how good the solution is.
@@ -66,10 +67,10 @@ class Transport:
     geometry: Geometry
     spread: SoftDistances | NearestDistances
     open_types: Tensor  # (K',) the types that may receive score, in the order of the problem
-    type_mass: Tensor  # (n, K') score from each person to each open type
+    share: Tensor  # p (K', n) share of each person's score that goes to each open type
     value: float
     primal_value: float
-    duals: tuple[Tensor, np.ndarray]  # lambda, mu
+    duals: tuple[Tensor, np.ndarray]  # lambda, and mu for the scaled rows of the problem
     status: Status
     residual: float
     iterations: int
@@ -96,26 +97,33 @@ class Transport:
     @property
     def constraint_duals(self) -> Array:
         """Change of the value with the target of each constraint, (d,)."""
-        return self._like(torch.as_tensor(self.duals[1], device=self.geometry.device))
+        mu = self.duals[1] / self.problem.unit
+        return self._like(torch.as_tensor(mu, device=self.geometry.device))
+
+    @property
+    def slack(self) -> Array:
+        """Violation of each constraint that was allowed, (d,)."""
+        gamma = self.problem.slack * self.problem.unit
+        return self._like(torch.as_tensor(gamma, device=self.geometry.device))
 
     @cached_property
     def transport_cost(self) -> float:
         """<C, P>, in units of the scaled cost; times `geometry.scale_` it is in raw units."""
-        return float((self.type_mass * self.spread.mean_cost[:, self.open_types]).sum())
+        return float((self._type_mass * self.spread.mean_cost).sum())
 
     @cached_property
     def fair_scores(self) -> Array:
         """Scores after transport: column sums of the plan over the columns' weights, (m,)."""
-        return self._like(self.spread.column_mass(self._all_type_mass))
+        return self._like(self.spread.column_mass(self._type_mass))
 
     @cached_property
     def flows(self) -> Flows:
         """Score that moves between types of people, and how far."""
         K = len(self.constraints.type_names)
         giver = torch.as_tensor(self.constraints.types, device=self.geometry.device)
-        zero = self.type_mass.new_zeros(K, K)
-        mass = zero.index_add(0, giver, self._all_type_mass)
-        cost = zero.index_add(0, giver, self._all_type_mass * self.spread.mean_cost)
+        zero = self.share.new_zeros(K, K)
+        mass = zero.index_add(0, giver, self._type_mass)
+        cost = zero.index_add(0, giver, self._type_mass * self.spread.mean_cost)
         distance = torch.where(mass > 0, cost / mass, 0.0)
         return Flows(
             mass=self._like(mass),
@@ -138,7 +146,7 @@ class Transport:
                 f"a dense plan between {n} and {m} people takes {n * m * 8 / 2**30:.1f} GiB; pass "
                 "`sparse=True`, or use `flows` and `fair_scores`."
             )
-        plan = self.spread.plan(self._all_type_mass, threshold if sparse else 0.0)
+        plan = self.spread.plan(self._type_mass, threshold if sparse else 0.0)
         if not sparse:
             return self._like(plan.to_dense())
         if self.as_tensor:
@@ -147,10 +155,11 @@ class Transport:
         return scipy.sparse.csr_array((plan.values().cpu().numpy(), (i, j)), plan.shape)
 
     @cached_property
-    def _all_type_mass(self) -> Tensor:
+    def _type_mass(self) -> Tensor:
         """Score from each person to each type, shut ones included, (n, K)."""
-        n, K = len(self.type_mass), len(self.constraints.type_names)
-        return self.type_mass.new_zeros(n, K).index_copy_(1, self.open_types, self.type_mass)
+        n, K = self.share.shape[1], len(self.constraints.type_names)
+        everywhere = self.share.new_zeros(K, n).index_copy_(0, self.open_types, self.share)
+        return (everywhere * self.problem.mass).T
 
     def _like(self, tensor: Tensor) -> Array:
         return like_input(tensor, self.as_tensor)
