@@ -124,9 +124,9 @@ def _at_least_one_of_each(flags: np.ndarray, rng: np.random.Generator) -> np.nda
 
 
 def full_plan(problem: Problem, t: otfair.Transport) -> np.ndarray:
-    """The coupling from the duals and the whole cost matrix: P = w w' exp((lambda + G'mu - C) / eps)."""
+    """The coupling from the duals and the whole cost matrix, with no use of types."""
     w = np.ones(len(problem.scores)) if problem.weight is None else problem.weight
-    price = t.constraint_duals @ t.constraints.matrix
+    price = t.constraint_duals @ t.problem.constraints.matrix
     exponent = (t.score_duals[:, None] + price - problem.cost) / problem.epsilon
     return w[:, None] * w * np.exp(exponent)
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from otfair.newton import Duals
 from otfair.problem import SemiDual, TransportProblem
 from otfair.status import Status
+from otfair.transport import Transport, smooth_transport
 
 MAX_EXPONENT = 600.0
 
@@ -34,7 +34,7 @@ class Coordinate:
     univariate_tol: float = 1e-3
     residual_tol: float = 1e-8
 
-    def solve(self, problem: TransportProblem, init: np.ndarray | None = None) -> Duals:
+    def solve(self, problem: TransportProblem, init: np.ndarray | None = None) -> Transport:
         """Sweep from `init` (zero by default)."""
         semi = SemiDual(problem)
         mu = np.zeros(len(problem.target)) if init is None else np.array(init, dtype=np.float64)
@@ -61,7 +61,7 @@ class Coordinate:
         residual = problem.residual(point.f, mu)
         if residual <= self.residual_tol:
             status = Status.CONVERGED
-        return Duals(mu, point, status, residual, sweeps)
+        return smooth_transport(problem, mu, point, status, residual, sweeps)
 
     def _pass(
         self, problem: TransportProblem, dual: np.ndarray, mass: np.ndarray, sign: float, top: float
@@ -100,4 +100,5 @@ def _univariate(
 
 
 def _exp(exponent: np.ndarray) -> np.ndarray:
-    return np.exp(np.clip(exponent, -MAX_EXPONENT, MAX_EXPONENT))
+    out: np.ndarray = np.exp(np.clip(exponent, -MAX_EXPONENT, MAX_EXPONENT))
+    return out

@@ -1,24 +1,23 @@
 """The exact cost as a linear program over (person, type) pairs, certified by its duality gap.
 
-Maths: docs/derivation.md, section 10. All pairs at once for a few thousand people; beyond that, pairs
-are generated: first those near the annealed semi-dual's optimum, then those that would improve on
-the program solved so far, until none does.
+Maths: docs/derivation.md, section 10. All pairs at once for a few thousand people; beyond that,
+pairs are generated: first those near the annealed semi-dual's optimum, then those that would
+improve on the program solved so far, until none does.
 """
 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from scipy.optimize import linprog
-from torch import Tensor
 
-from otfair.newton import Newton
+from otfair.newton import anneal
 from otfair.problem import TransportProblem
 from otfair.status import Status
+from otfair.transport import Transport
 
 logger = logging.getLogger(__name__)
 
@@ -26,91 +25,73 @@ ALL_PAIRS = 20_000  # the program with every pair is solved up to this many
 ROUNDS = 50
 
 
-@dataclass(frozen=True)
-class ExactSolution:
-    """An optimal basic plan by types, with duals that prove it."""
-
-    share: Tensor  # (K, n) of each person's score
-    mu: np.ndarray  # (d,)
-    dual_value: float
-    primal_value: float
-    residual: float
-    status: Status
-    rounds: int
-
-
-def solve_exact(problem: TransportProblem, tol: float = 1e-9) -> ExactSolution:
+def solve_exact(problem: TransportProblem, tol: float = 1e-9) -> Transport:
     """Solve min <D, P> s.t. P 1 = m, |V P'1 - b| <= slack to a relative gap of `tol`."""
-    D, m = problem.distances.cpu().numpy(), problem.mass.cpu().numpy()
-    V, b, gamma = problem.vectors, problem.target, problem.slack
-    scale = max(float(np.abs(D).max()), 1e-300)
-    margin, centre = scale, np.zeros(len(b))
+    D, m, V = problem.distances.cpu().numpy(), problem.mass.cpu().numpy(), problem.vectors
+    reach = max(problem.reach, 1e-300)
+    centre, margin = np.zeros(len(V)), reach
     if D.size > ALL_PAIRS:
-        margin, centre = _near_optimum(problem, scale)
-    pairs = _reduced(D, V, centre) <= margin
-    P, mu, primal, dual = np.zeros_like(D), centre, np.inf, -np.inf
+        margin = 1e-3 * reach
+        centre, _ = anneal(problem, margin / 30, budget=1000)
+    pairs = _excess(D, V, centre) <= margin
+    P, mu, primal, dual, done = np.zeros_like(D), centre, np.inf, -np.inf, False
     for rounds in range(1, ROUNDS + 1):
-        answer = _program(problem, D, m, pairs, scale)
+        answer = _program(problem, D / reach, m, pairs)
         if answer is None:
             if pairs.all():
                 break
             margin *= 10  # too few pairs to be fair with
-            pairs |= _reduced(D, V, centre) <= margin
+            pairs |= _excess(D, V, centre) <= margin
             continue
-        P, mu = answer
-        primal, reduced = float((D * P).sum()), _reduced(D, V, mu)
-        lowest = (D - (mu @ V)).min(1)  # (n,)
-        dual = float(m @ lowest + b @ mu - gamma @ np.abs(mu))
+        P, mu = answer[0], answer[1] * reach
+        lowest = (D - (mu @ V)[:, None]).min(0)  # (n,)
+        linear = problem.target @ mu - problem.slack @ np.abs(mu)
+        primal, dual = float((D * P).sum()), float(m @ lowest + linear)
+        done = primal - dual <= tol * reach * problem.total
         logger.debug("round %d: %d pairs, gap %.2e", rounds, int(pairs.sum()), primal - dual)
-        if primal - dual <= tol * scale * problem.total:
+        if done:
             break
-        pairs |= reduced <= 0
-    done = primal - dual <= tol * scale * problem.total
-    return ExactSolution(
-        share=torch.as_tensor(P / np.where(m > 0, m, 1.0)[:, None]).to(problem.mass.device).T,
+        pairs |= _excess(D, V, mu) <= 0
+    prices = problem.distances - torch.as_tensor(mu @ V, device=problem.mass.device)[:, None]
+    return Transport(
+        problem=problem,
         mu=mu,
-        dual_value=dual,
+        prices=prices.amin(0),
+        share=torch.as_tensor(P / np.where(m > 0, m, 1.0), device=problem.mass.device),
+        value=dual,
         primal_value=primal,
-        residual=problem.residual(P.sum(0), mu) if done else np.inf,
+        residual=problem.residual(P.sum(1), mu) if done else np.inf,
         status=Status.CONVERGED if done else Status.LP_FAILED,
-        rounds=rounds,
+        iterations=rounds,
     )
 
 
-def _near_optimum(problem: TransportProblem, scale: float) -> tuple[float, np.ndarray]:
-    """Return a dual near the optimum, and within what margin of it pairs are worth a look."""
-    eps = 1e-4 * scale
-    near = replace(problem, epsilon=eps, column_mass=np.ones_like(problem.column_mass))
-    return 30 * eps, Newton(tol=1e-6).solve(near).mu
-
-
-def _reduced(D: np.ndarray, V: np.ndarray, mu: np.ndarray) -> np.ndarray:
-    """By how much each type is dearer than the best one, for each person, at duals mu, (n, K)."""
-    price = D - mu @ V
-    out: np.ndarray = price - price.min(1, keepdims=True)
-    return out
+def _excess(D: np.ndarray, V: np.ndarray, mu: np.ndarray) -> np.ndarray:
+    """By how much each type is dearer than the best one, for each person, at duals mu, (K, n)."""
+    price = D - (mu @ V)[:, None]
+    return np.asarray(price - price.min(0))
 
 
 def _program(
-    problem: TransportProblem, D: np.ndarray, m: np.ndarray, pairs: np.ndarray, scale: float
+    problem: TransportProblem, D: np.ndarray, m: np.ndarray, pairs: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Solve the program over the given pairs; None when they do not allow fairness."""
-    d = len(problem.target)
-    V = problem.vectors
-    P = np.where(pairs, m[:, None], 0.0)  # right for people with one pair
-    undecided = np.flatnonzero(pairs.sum(1) > 1)
-    P[undecided] = 0.0
-    i, k = np.nonzero(pairs[undecided])
-    people = sp.csr_array((np.ones(len(i)), (i, np.arange(len(i)))), (len(undecided), len(i)))
-    A = sp.block_array([[people, None], [sp.csr_array(V[:, k]), -sp.eye_array(d)]], format="csr")
-    rhs = np.concatenate([m[undecided], problem.target - V @ P.sum(0)])
-    room = problem.slack
-    bounds = np.concatenate([np.tile([0, np.inf], (len(i), 1)), np.stack([-room, room], 1)])
-    cost = np.concatenate([D[undecided[i], k] / scale, np.zeros(d)])
-    options = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-    answer = linprog(cost, A_eq=A, b_eq=rhs, bounds=bounds, method="highs", options=options)
+    V, d = problem.vectors, len(problem.target)
+    P = np.where(pairs, m, 0.0)  # right for people with one pair
+    open_people = np.flatnonzero(pairs.sum(0) > 1)
+    P[:, open_people] = 0.0
+    k, i = np.nonzero(pairs[:, open_people])
+    row_sums = sp.csr_array((np.ones(len(i)), (i, np.arange(len(i)))), (len(open_people), len(i)))
+    A = sp.block_array([[row_sums, None], [sp.csr_array(V[:, k]), -sp.eye_array(d)]], format="csr")
+    answer = linprog(
+        np.concatenate([D[k, open_people[i]], np.zeros(d)]),
+        A_eq=A,
+        b_eq=np.concatenate([m[open_people], problem.target - V @ P.sum(1)]),
+        bounds=[(0, None)] * len(i) + [(-room, room) for room in problem.slack],
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
     if answer.status != 0:
         return None
-    P[undecided[i], k] = np.maximum(answer.x[: len(i)], 0.0)
-    mu = answer.eqlin.marginals[len(undecided) :]
-    return P, np.where(np.abs(mu) > 1e-12, mu, 0.0) * scale
+    P[k, open_people[i]] = np.maximum(answer.x[: len(i)], 0.0)
+    mu = answer.eqlin.marginals[len(open_people) :]
+    return P, np.where(np.abs(mu) > 1e-12, mu, 0.0)

@@ -13,19 +13,9 @@ from scipy.linalg.lapack import dposv
 
 from otfair.problem import Point, SemiDual, TransportProblem
 from otfair.status import Status
+from otfair.transport import Transport, smooth_transport
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Duals:
-    """What a solver returns: the constraint duals and how good they are."""
-
-    mu: np.ndarray  # (d,)
-    point: Point  # the semi-dual at mu
-    status: Status
-    residual: float
-    iterations: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,27 +31,32 @@ class Newton:
     tol: float = 1e-8
     max_evaluations: int = 2000
 
-    def solve(self, problem: TransportProblem, init: np.ndarray | None = None) -> Duals:
+    def solve(self, problem: TransportProblem, init: np.ndarray | None = None) -> Transport:
         """Maximise the semi-dual from `init` (zero by default)."""
-        semi = SemiDual(problem)
+        semi, limit = SemiDual(problem), self.max_evaluations
         mu = np.zeros(len(problem.target)) if init is None else init
-        mu, point, residual, used = _ascend(semi, mu, self.tol, min(DIRECT, self.max_evaluations))
-        if residual > self.tol and used < self.max_evaluations:
+        mu, point, residual, used = ascend(semi, mu, self.tol, min(DIRECT, limit))
+        if residual > self.tol and used < limit:
             logger.debug("residual %.2e after %d evaluations; annealing", residual, used)
-            best = (residual, mu, point)
-            mu, tau = np.zeros_like(mu), float(problem.distances.max() - problem.distances.min())
-            while tau > problem.epsilon and used < self.max_evaluations:
-                stage = SemiDual(problem, tau)
-                budget = min(DIRECT, self.max_evaluations - used)
-                mu, _, _, count = _ascend(stage, mu, COARSE, budget)
-                used, tau = used + count, tau / 4
-            mu, point, residual, count = _ascend(semi, mu, self.tol, self.max_evaluations - used)
-            used += count
-            residual, mu, point = min(best, (residual, mu, point), key=lambda found: found[0])
+            start, count = anneal(problem, problem.epsilon, limit - used)
+            retry = ascend(semi, start, self.tol, limit - used - count)
+            used += count + retry[3]
+            if retry[2] < residual:
+                mu, point, residual, _ = retry
         status = Status.CONVERGED
         if residual > self.tol:
-            status = Status.EVALUATION_LIMIT if used >= self.max_evaluations else Status.STALLED
-        return Duals(mu, point, status, residual, used)
+            status = Status.EVALUATION_LIMIT if used >= limit else Status.STALLED
+        return smooth_transport(problem, mu, point, status, residual, used)
+
+
+def anneal(problem: TransportProblem, end: float, budget: int) -> tuple[np.ndarray, int]:
+    """Follow the optimum from a large smoothing down to `end`; returns mu and evaluations used."""
+    mu, used = np.zeros(len(problem.target)), 0
+    tau = float(problem.distances.max() - problem.distances.min())
+    while tau > end and used < budget:
+        mu, _, _, count = ascend(SemiDual(problem, tau), mu, COARSE, min(DIRECT, budget - used))
+        used, tau = used + count, tau / 4
+    return mu, used
 
 
 DIRECT = 100  # evaluations before annealing
@@ -70,7 +65,7 @@ LEAST_DAMPING, MOST_DAMPING = 1e-10, 1e12
 GROW, SHRINK = 8.0, 10.0
 
 
-def _ascend(
+def ascend(
     semi: SemiDual, mu: np.ndarray, tol: float, budget: int
 ) -> tuple[np.ndarray, Point, float, int]:
     """Levenberg-Marquardt ascent; returns mu, the point there, its residual, evaluations used."""
@@ -81,7 +76,7 @@ def _ascend(
     residual = best = problem.residual(point.f, mu)
     delta, growth, used = LEAST_DAMPING, GROW, 1
     while residual > tol and used < budget and delta < MOST_DAMPING:
-        r, H = semi.gradient(point), semi.curvature(point)
+        r, H = point.r, semi.curvature(point)
         while used < budget and delta < MOST_DAMPING:
             B = H + delta * unit
             x = proximal_step(B, r + B @ mu, gamma, mu)
@@ -92,7 +87,7 @@ def _ascend(
             model = float(r @ step - 0.5 * step @ H @ step) - loss
             gain = new.value - point.value - loss
             if abs(model) < rounding:  # differences of L drown; integrate its gradient instead
-                gain = 0.5 * float((r + semi.gradient(new)) @ step) - loss
+                gain = 0.5 * float((r + new.r) @ step) - loss
             new_residual = problem.residual(new.f, x)
             ratio = gain / model if model > 0 else -1.0
             if ratio > 1e-3 or new_residual < 0.5 * best:
@@ -139,6 +134,7 @@ def proximal_step(B: np.ndarray, q: np.ndarray, gamma: np.ndarray, start: np.nda
 
 def _solve(B: np.ndarray, q: np.ndarray) -> np.ndarray:
     """B^-1 q for a definite B, or the least-squares solution where rounding makes it indefinite."""
+    x: np.ndarray
     _, x, failed = dposv(B, q)
     return np.linalg.lstsq(B, q)[0] if failed else x
 

@@ -5,6 +5,8 @@ Maths: docs/derivation.md, sections 1, 4 and 5. Letters follow the paper.
 
 from __future__ import annotations
 
+import copy
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,50 +14,90 @@ import numpy as np
 import torch
 from torch import Tensor
 
-LOWEST_EXPONENT = -700.0  # exp of less is denormal or zero, and slow
+from otfair.arrays import Array, is_tensor, to_tensor
+from otfair.constraints import Constraints, check_existence
+from otfair.distances import LOWEST_EXPONENT, NearestDistances, SoftDistances
+from otfair.geometry import Geometry
 
 
-@dataclass(frozen=True, kw_only=True)
 class TransportProblem:
     """min <C, P> - epsilon H(P)  s.t.  P 1 = h,  |G P'1 - b| <= slack,  by types of columns.
 
-    The d-sized parts are NumPy (solvers work on them in plain Python); the n-sized are tensors.
-    Rows of G are divided by their largest entry, which is kept as `unit`: multiply a dual of the
-    rows as they were given by `unit` to get one of this problem.
+    What is of the size of people is a tensor; what is of the size of constraints and types is
+    NumPy, as solvers work on it in plain Python. Types without people are left out. Rows of G are
+    divided by their largest entry, `unit`: a dual here is `unit` times one of the rows as given.
     """
 
-    scores: Tensor  # h  (n,), in (0, 1]
-    mass: Tensor  # m = w h  (n,)
-    distances: Tensor  # D  (n, K), finite: types without people are left out
-    vectors: np.ndarray  # V  (d, K), at most 1
-    target: np.ndarray  # b  (d,)
-    slack: np.ndarray  # gamma (d,)
-    unit: np.ndarray  # (d,)
-    row_size: np.ndarray  # |G| h  (d,), by the rows' own vectors
-    column_mass: np.ndarray  # (K,) weight of the columns of each type
-    total: float  # sum of m
-    epsilon: float
+    def __init__(
+        self, scores: Array, geometry: Geometry, constraints: Constraints, epsilon: float
+    ) -> None:
+        self.geometry, self.constraints, self.epsilon = geometry, constraints, float(epsilon)
+        self.as_tensor = is_tensor(scores)
+        device, K = geometry.device, len(constraints.type_names)
+        self.scores = h = _check_scores(scores, geometry, constraints)  # h (n,)
+        self.weight = torch.as_tensor(constraints.sample_weight, device=device)  # w (n,)
+        self.row_types = torch.as_tensor(constraints.types, device=device)  # (n,)
+        self.mass = self.weight * h  # m (n,)
+        column_mass = torch.as_tensor(constraints.column_mass, device=device)
+        self.open_types = torch.nonzero(column_mass > 0).squeeze(1)  # (K,), renumbered from here
+        self.column_mass = column_mass[self.open_types].cpu().numpy()  # (K,)
+        columns = (constraints.column_types, constraints.column_weight, K)
+        self.spread: SoftDistances | NearestDistances = (
+            geometry.soft_distances(columns[0], self.epsilon, *columns[1:])
+            if epsilon
+            else geometry.nearest_distances(*columns)
+        )
+        D = self.spread.values.T
+        self.distances = D if len(self.open_types) == K else D[self.open_types]  # D (K, n)
+        given = torch.as_tensor(constraints.vectors).cpu().numpy()
+        unit = np.abs(given).max(1, initial=0.0)
+        self.unit = np.where(unit > 0, unit, 1.0)  # (d,)
+        self.all_vectors = given / self.unit[:, None]  # V (d, K) of all types, open or not
+        self.vectors = self.all_vectors[:, self.open_types.cpu().numpy()]  # V (d, K)
+        self.target = torch.as_tensor(constraints.target).cpu().numpy() / self.unit  # b (d,)
+        by_type = self.mass.new_zeros(K).index_add_(0, self.row_types, self.mass).cpu().numpy()
+        self.total = float(by_type.sum())
+        self.violation = self.all_vectors @ by_type - self.target  # G h - b, by the rows' vectors
+        self._size = np.abs(self.vectors)
+        row_size = np.abs(self.all_vectors) @ by_type
+        floor = np.maximum(row_size, 1e-6 * self._size.max(1, initial=0.0) * self.total)
+        self.size = np.where(floor > 0, floor, 1.0)  # (d,) what violations are measured against
+        self.slack = np.zeros_like(self.target)  # gamma (d,)
+
+    def with_slack(self, slack: np.ndarray) -> TransportProblem:
+        """Return the same problem with a slack for the scaled rows, (d,)."""
+        problem = copy.copy(self)
+        problem.slack = slack
+        c = self.constraints
+        if not c.always_feasible and not check_existence(c, self.total, slack * self.unit):
+            warnings.warn(
+                "the only fair scores leave some types of people with none, so the smooth optimum "
+                "is not attained; allow a little `slack` to move away from that edge.",
+                stacklevel=4,
+            )
+        return problem
+
+    def read_slack(self, slack: Array) -> np.ndarray:
+        """Read a user's slack, one number or one a row, for the scaled rows."""
+        out, d = np.asarray(to_tensor(slack, "slack").cpu()), len(self.target)
+        if out.shape not in ((), (d,)) or (out < 0).any():
+            raise ValueError(
+                f"`slack` must be a number or one a constraint ({d}) and not negative; received "
+                f"shape {out.shape}, smallest {out.min(initial=0.0):.3g}."
+            )
+        return np.asarray(out / self.unit)
 
     @cached_property
     def reach(self) -> float:
         """Largest distance, in absolute value."""
         return float(self.distances.abs().max())
 
-    @cached_property
-    def _sizes(self) -> tuple[np.ndarray, np.ndarray]:
-        """|V|, and the part of the residual's denominators that does not change."""
-        size = np.abs(self.vectors)
-        floor = np.maximum(self.row_size, 1e-6 * size.max(1, initial=0.0) * self.total)
-        return size, np.where(floor > 0, floor, 1.0)
-
     def residual(self, f: np.ndarray, mu: np.ndarray) -> float:
-        """Largest relative violation of the optimality conditions, given the mass f (K,) by type."""
-        if not len(mu):
-            return 0.0
+        """Largest relative violation of the optimality conditions, for the mass f (K,) by type."""
         r, gamma = self.target - self.vectors @ f, self.slack
         v = np.where(mu != 0, np.abs(r - gamma * np.sign(mu)), np.maximum(np.abs(r) - gamma, 0.0))
-        size, floor = self._sizes
-        return float((v / (np.maximum(size @ f, floor) + np.abs(self.target))).max())
+        size = np.maximum(self._size @ f, self.size) + np.abs(self.target)
+        return float((v / size).max(initial=0.0))
 
 
 @dataclass(frozen=True)
@@ -65,6 +107,7 @@ class Point:
     lse: Tensor  # (n,) log-sum-exp over types
     share: Tensor  # p  (K, n)
     f: np.ndarray  # (K,) mass by type
+    r: np.ndarray  # b - G f  (d,), the gradient of the smooth part
     value: float  # the smooth part of L
 
 
@@ -75,11 +118,9 @@ class SemiDual:
     this is the annealed function of docs/derivation.md, section 9; at tau = epsilon the true one.
     """
 
-    def __init__(self, problem: TransportProblem, tau: float | None = None):
-        self.problem = problem
-        eps = problem.epsilon
+    def __init__(self, problem: TransportProblem, tau: float | None = None) -> None:
+        self.problem, eps, D = problem, problem.epsilon, problem.distances
         self.tau = eps if tau is None else tau
-        D = problem.distances.T  # (K, n)
         if self.tau == eps:
             self._base = D / -eps
         else:
@@ -89,26 +130,39 @@ class SemiDual:
 
     def at(self, mu: np.ndarray) -> Point:
         """Evaluate at mu, (d,)."""
-        problem, tau = self.problem, self.tau
-        shift = torch.as_tensor(problem.vectors.T @ mu / tau, device=self._base.device)  # (K,)
-        share = self._base + shift[:, None]
+        problem, V = self.problem, self.problem.vectors
+        share = self._base + torch.as_tensor(mu @ V / self.tau, device=self._base.device)[:, None]
         top = share.amax(0)
-        share.sub_(top).clamp_min_(LOWEST_EXPONENT).exp_()
-        total = share.sum(0)
+        total = share.sub_(top).clamp_min_(LOWEST_EXPONENT).exp_().sum(0)
         share.div_(total)
         lse = total.log_().add_(top)
         f = (share @ problem.mass).cpu().numpy()
-        value = float(problem.target @ mu) - tau * float(problem.mass @ lse)
-        return Point(lse, share, f, value)
-
-    def gradient(self, point: Point) -> np.ndarray:
-        """b - G f, (d,)."""
-        return self.problem.target - self.problem.vectors @ point.f
+        value = float(problem.target @ mu) - self.tau * float(problem.mass @ lse)
+        return Point(lse, share, f, problem.target - V @ f, value)
 
     def curvature(self, point: Point) -> np.ndarray:
         """Minus the Hessian: sum_i m_i Cov_{p_i}(g) / tau, (d, d)."""
-        V = self.problem.vectors
-        mean = self._V @ point.share  # (d, n)
+        V, mean = self.problem.vectors, self._V @ point.share  # (d, n)
         within = ((mean * self.problem.mass) @ mean.T).cpu().numpy()
-        out: np.ndarray = ((V * point.f) @ V.T - within) / self.tau
-        return out
+        return np.asarray(((V * point.f) @ V.T - within) / self.tau)
+
+
+def _check_scores(scores: Array, geometry: Geometry, constraints: Constraints) -> Tensor:
+    h = to_tensor(scores, "scores", device=geometry.device)
+    h = h.squeeze(1) if h.ndim == 2 and h.shape[1] == 1 else h
+    n, m = geometry.shape
+    people, receivers = len(constraints.types), len(constraints.column_types)
+    if h.shape != (n,) or people != n or receivers != m:
+        raise ValueError(
+            f"`scores`, `geometry` and `constraints` must speak of the same people; received "
+            f"scores of shape {tuple(h.shape)}, a geometry of {n} rows and {m} columns, and "
+            f"constraints on {people} people and {receivers} receivers."
+        )
+    if float(h.min()) <= 0 or float(h.max()) > 1:
+        bad = int(((h <= 0) | (h > 1)).sum())
+        raise ValueError(
+            f"`scores` must lie in (0, 1]; {bad} of {n} do not: they range from "
+            f"{float(h.min()):.3g} to {float(h.max()):.3g}. Pass probabilities: for logits, apply "
+            "`torch.sigmoid` first; where a score of 0 is meant, clip at a small positive number."
+        )
+    return h

@@ -14,16 +14,13 @@ import torch
 from torch import Tensor
 
 from otfair.arrays import Array, like_input
-from otfair.constraints import Constraints
-from otfair.distances import NearestDistances, SoftDistances
-from otfair.geometry import Geometry
-from otfair.problem import TransportProblem
+from otfair.problem import Point, TransportProblem
 from otfair.status import Status
 
 MAX_DENSE_ENTRIES = 2**26  # of a dense plan: 512 MiB
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Flows:
     """Score that moves from type to type, (K, K), rows giving and columns receiving.
 
@@ -63,18 +60,14 @@ class Transport:
     """
 
     problem: TransportProblem
-    constraints: Constraints
-    geometry: Geometry
-    spread: SoftDistances | NearestDistances
-    open_types: Tensor  # (K',) the types that may receive score, in the order of the problem
-    share: Tensor  # p (K', n) share of each person's score that goes to each open type
+    mu: np.ndarray  # (d,), for the scaled rows of the problem
+    prices: Tensor  # lambda (n,)
+    share: Tensor  # p (K, n) of each person's score that goes to each open type
     value: float
     primal_value: float
-    duals: tuple[Tensor, np.ndarray]  # lambda, and mu for the scaled rows of the problem
-    status: Status
     residual: float
+    status: Status
     iterations: int
-    as_tensor: bool
 
     @property
     def gap(self) -> float:
@@ -92,44 +85,40 @@ class Transport:
 
         With sample weights this is the price a copy: d value / d h_i is w_i times it.
         """
-        return self._like(self.duals[0])
+        return self._like(self.prices)
 
     @property
     def constraint_duals(self) -> Array:
-        """Change of the value with the target of each constraint, (d,)."""
-        mu = self.duals[1] / self.problem.unit
-        return self._like(torch.as_tensor(mu, device=self.geometry.device))
+        """Change of the value with the target of each constraint at fixed slack, (d,)."""
+        return self._like(self.mu / self.problem.unit)
 
     @property
     def slack(self) -> Array:
         """Violation of each constraint that was allowed, (d,)."""
-        gamma = self.problem.slack * self.problem.unit
-        return self._like(torch.as_tensor(gamma, device=self.geometry.device))
+        return self._like(self.problem.slack * self.problem.unit)
 
     @cached_property
     def transport_cost(self) -> float:
         """<C, P>, in units of the scaled cost; times `geometry.scale_` it is in raw units."""
-        return float((self._type_mass * self.spread.mean_cost).sum())
+        return float((self._type_mass * self.problem.spread.mean_cost).sum())
 
     @cached_property
     def fair_scores(self) -> Array:
-        """Scores after transport: column sums of the plan over the columns' weights, (m,)."""
-        return self._like(self.spread.column_mass(self._type_mass))
+        """Scores after transport: column sums of the plan over the columns' weights, (m,).
+
+        People without weight receive nothing.
+        """
+        return self._like(self.problem.spread.column_mass(self._type_mass))
 
     @cached_property
     def flows(self) -> Flows:
         """Score that moves between types of people, and how far."""
-        K = len(self.constraints.type_names)
-        giver = torch.as_tensor(self.constraints.types, device=self.geometry.device)
-        zero = self.share.new_zeros(K, K)
-        mass = zero.index_add(0, giver, self._type_mass)
-        cost = zero.index_add(0, giver, self._type_mass * self.spread.mean_cost)
-        distance = torch.where(mass > 0, cost / mass, 0.0)
-        return Flows(
-            mass=self._like(mass),
-            distance=self._like(distance),
-            type_names=self.constraints.type_names,
-        )
+        names = self.problem.constraints.type_names
+        zero = self.share.new_zeros(len(names), len(names))
+        mass = zero.index_add(0, self.problem.row_types, self._type_mass)
+        paid = self._type_mass * self.problem.spread.mean_cost
+        cost = zero.index_add(0, self.problem.row_types, paid)
+        return Flows(self._like(mass), self._like(torch.where(mass > 0, cost / mass, 0.0)), names)
 
     def plan(self, sparse: bool = False, threshold: float = 1e-12) -> Array:
         """Return the coupling P (n, m): score that goes from each row to each column person.
@@ -140,16 +129,16 @@ class Transport:
         threshold : with `sparse`, entries at most this share of their person's score are left out;
             those of an exact plan never are.
         """
-        n, m = self.geometry.shape
+        n, m = self.problem.geometry.shape
         if not sparse and n * m > MAX_DENSE_ENTRIES:
             raise MemoryError(
                 f"a dense plan between {n} and {m} people takes {n * m * 8 / 2**30:.1f} GiB; pass "
                 "`sparse=True`, or use `flows` and `fair_scores`."
             )
-        plan = self.spread.plan(self._type_mass, threshold if sparse else 0.0)
+        plan = self.problem.spread.plan(self._type_mass, threshold if sparse else 0.0)
         if not sparse:
             return self._like(plan.to_dense())
-        if self.as_tensor:
+        if self.problem.as_tensor:
             return plan
         i, j = plan.indices().cpu().numpy()
         return scipy.sparse.csr_array((plan.values().cpu().numpy(), (i, j)), plan.shape)
@@ -157,23 +146,50 @@ class Transport:
     @cached_property
     def _type_mass(self) -> Tensor:
         """Score from each person to each type, shut ones included, (n, K)."""
-        n, K = self.share.shape[1], len(self.constraints.type_names)
-        everywhere = self.share.new_zeros(K, n).index_copy_(0, self.open_types, self.share)
-        return (everywhere * self.problem.mass).T
+        problem, n = self.problem, self.share.shape[1]
+        everywhere = self.share.new_zeros(len(problem.constraints.type_names), n)
+        return (everywhere.index_copy_(0, problem.open_types, self.share) * problem.mass).T
 
-    def _like(self, tensor: Tensor) -> Array:
-        return like_input(tensor, self.as_tensor)
+    def _like(self, values: Tensor | np.ndarray) -> Array:
+        tensor = torch.as_tensor(values, device=self.problem.geometry.device)
+        return like_input(tensor, self.problem.as_tensor)
 
 
-@dataclass(frozen=True, kw_only=True)
+def smooth_transport(
+    problem: TransportProblem,
+    mu: np.ndarray,
+    point: Point,
+    status: Status,
+    residual: float,
+    iterations: int,
+) -> Transport:
+    """Make the solution of a smooth problem from its constraint duals."""
+    eps = problem.epsilon
+    prices = eps * (problem.scores.log() - point.lse)
+    linear = float(problem.target @ mu - problem.slack @ np.abs(mu))
+    value = float(problem.mass @ (prices - eps)) + linear
+    return Transport(
+        problem=problem,
+        mu=mu,
+        prices=prices,
+        share=point.share,
+        value=value,
+        primal_value=value + float(mu @ (problem.vectors @ point.f)) - linear,
+        residual=residual,
+        status=status,
+        iterations=iterations,
+    )
+
+
+@dataclass(frozen=True)
 class AdjustedTransport:
     """The adjusted cost, which is zero for fair scores, and its gradient.
 
     Attributes
     ----------
+    smooth, relaxed : the two solutions.
     value : smooth minus relaxed value.
     gradient : d value / d scores (n,), the slack's own dependence on the scores included.
-    smooth, relaxed : the two solutions.
     """
 
     smooth: Transport

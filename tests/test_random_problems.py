@@ -1,0 +1,74 @@
+"""The solver's promise, on random problems judged apart from the solver.
+
+Every problem of `problems.random_problem` is solved to the relative residual of the design, the
+adjusted cost is non-negative and zero for fair scores, and its gradient agrees with differences.
+`make test` judges 200 of them, `make test-all` 2000.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from problems import Problem, full_plan, random_problem, relative_residual
+
+import otfair
+
+CHUNK = 50
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    count = 2000 if metafunc.config.getoption("--exhaustive") else 200
+    metafunc.parametrize("first", range(0, count, CHUNK))
+
+
+def weights(problem: Problem) -> np.ndarray:
+    return np.ones(len(problem.scores)) if problem.weight is None else problem.weight
+
+
+def test_every_problem_converges_and_fair_scores_cost_nothing(first: int):
+    for seed in range(first, first + CHUNK):
+        problem = random_problem(seed)
+        constraints = problem.constraints
+        a = otfair.adjusted_otf(
+            problem.scores, problem.geometry, constraints, problem.epsilon, slack=problem.slack
+        )
+        G, b, mass = constraints.matrix, constraints.target, weights(problem) * problem.scores
+        for t in (a.smooth, a.relaxed):
+            P = full_plan(problem, t)
+            residual = relative_residual(G, b, mass, P.sum(0), t.constraint_duals, t.slack)
+            assert residual <= 1e-8, f"seed {seed}: {residual}"
+            assert t.converged, f"seed {seed}"
+            np.testing.assert_allclose(P.sum(1), mass, rtol=1e-7, err_msg=f"seed {seed}")
+        assert a.value >= -1e-9, f"seed {seed}: {a.value}"
+        violation, size = np.abs(G @ mass - b), np.abs(G) @ mass
+        if np.all(violation <= np.maximum(problem.slack, 1e-12 * size)):
+            assert a.value <= 1e-9, f"seed {seed}: {a.value}"
+
+
+def test_directional_derivatives_equal_central_differences(first: int):
+    for seed in range(first, first + CHUNK):
+        problem = random_problem(seed)
+        if not problem.generic:
+            continue
+        rng = np.random.default_rng([seed, 1])
+        geometry, constraints = problem.geometry, problem.constraints
+        h = np.minimum(problem.scores, 1 - 2e-4)  # room for a step on both sides
+
+        def cost(scores, init=None, problem=problem, geometry=geometry, constraints=constraints):
+            return otfair.adjusted_otf(
+                scores, geometry, constraints, problem.epsilon, problem.slack, init=init, tol=1e-10
+            )
+
+        a = cost(h)
+        for _ in range(3):
+            direction = h * rng.uniform(-1, 1, len(h))
+            slope, errors = float(a.gradient @ direction), []
+            for step in (1e-4, 1e-5, 1e-6):  # the best step differs by ten between epsilons
+                up, down = cost(h + step * direction, a), cost(h - step * direction, a)
+                difference = (up.value - down.value) / (2 * step)
+                # A sum that cancels is judged by the size of its terms.
+                size = max(abs(slope), abs(difference), 1e-3 * np.abs(a.gradient * direction).sum())
+                errors.append(abs(difference - slope) / max(size, 1e-10))
+                if errors[-1] < 1e-6:
+                    break
+            assert min(errors) <= 1e-5, f"seed {seed}: {errors}"
