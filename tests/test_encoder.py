@@ -171,6 +171,18 @@ def test_gap_in_a_number_is_the_mean_and_told():
     np.testing.assert_allclose(encoded[:, 1], [-np.sqrt(0.5), np.sqrt(2), -np.sqrt(0.5)])
 
 
+@pytest.mark.parametrize("nothing", [None, np.nan])
+def test_column_without_values_says_only_that(nothing):
+    for table in (
+        pd.DataFrame({"x": pd.Series([nothing] * 2, dtype=float)}),
+        pl.DataFrame({"x": pl.Series([nothing] * 2, dtype=pl.Float64)}),
+    ):
+        encoder = TableEncoder().fit(table)
+        assert encoder.get_feature_names_out().tolist() == ["x is missing"]
+        assert encoder.transform(table).tolist() == [[0], [0]]
+        assert encoder.transform(type(table)({"x": [1.0, 2.0]})).tolist() == [[-1], [-1]]
+
+
 def test_constant_number_is_kept_and_shifted():
     encoder = TableEncoder().fit(pd.DataFrame({"x": [0.1] * 7}))
     assert (encoder.transform(pd.DataFrame({"x": [0.1] * 7})) == 0).all()

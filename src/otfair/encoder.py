@@ -65,6 +65,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
       The column is then standardised, so that the replaced value becomes exactly 0.
     - Where `fit` saw no missing value there is no such column; one that comes up in `transform` is
       treated as an unseen category, or replaced by the mean.
+    - A column that is all missing in `fit` becomes the one column ``"<column> is missing"``.
     - A column that was constant in `fit` is kept, so that the width depends on the values alone. It
       is 0 on the rows of `fit`; a different value later is shifted but not scaled.
     - Values of a category are compared as text: 1 in one table is "1" in another.
@@ -112,7 +113,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             del self.feature_names_in_
         self.columns_ = [
             _fit_number(column) if _is_number(column) else _fit_category(column)
-            for column in table.iter_columns()
+            for column in map(table.get_column, table.columns)
         ]
         return self
 
@@ -133,7 +134,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._check_columns(table.columns, named)
         encoded = np.empty((len(table), sum(len(c.mean) for c in self.columns_)))
         start = 0
-        for learnt, column in zip(self.columns_, table.iter_columns(), strict=True):
+        for learnt, name in zip(self.columns_, table.columns, strict=True):
+            column = table.get_column(name)
             block = encoded[:, start : start + len(learnt.mean)]
             start += len(learnt.mean)
             if learnt.levels is None:
@@ -277,7 +279,8 @@ def _codes(column: nw.Series[Any]) -> tuple[NDArray[np.intp], list[str]]:
         raise TypeError(
             f"Column {column.name!r}: each value must be a string or a number ({error})."
         ) from error
-    return codes, [_label(value) for value in distinct]
+    used = codes.max() + 1  # pandas < 3 may list NA as a last value that no row has
+    return codes, [_label(value) for value in distinct[:used]]
 
 
 def _label(value: Any) -> str:
@@ -289,8 +292,10 @@ def _label(value: Any) -> str:
 def _fit_number(column: nw.Series[Any]) -> _Column:
     values = _numbers(column)
     gaps = np.isnan(values)
+    if gaps.all():  # nothing tells that it is a number: the same as text that is always missing
+        return _fit_category(column)
     if gaps.any():
-        values = np.where(gaps, values[~gaps].mean() if not gaps.all() else 0.0, values)
+        values = np.where(gaps, values[~gaps].mean(), values)
     low, span = values.min(), np.ptp(values)
     # In units of the span: exact for a constant, and no overflow for very large numbers.
     units = (values - low) / span if span > 0 else np.zeros_like(values)
