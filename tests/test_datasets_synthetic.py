@@ -93,6 +93,22 @@ def test_peo_of_the_truth_is_what_drawn_labels_show():
         assert d.truth.unfairness.loc[name, "peo"] == pytest.approx(max(drawn), abs=0.02)
 
 
+def test_peo_is_that_of_the_worse_label():
+    d = make_synthetic(seed=3)
+    h, u = d.truth.scores, d.truth.unfairness
+    worse = set()
+    for name in GROUPS:
+        column, group = name.split("=")
+        s = (d.sensitive_features[column] == group).to_numpy(dtype=float)
+        by_label = []
+        for weight in (1 - h, h):
+            c = np.cov(h, s, aweights=weight)
+            by_label.append(abs(c[0, 1]) / np.sqrt(c[0, 0] * c[1, 1]))
+        assert u.loc[name, "peo"] == pytest.approx(max(by_label))
+        worse.add(int(np.argmax(by_label)))
+    assert worse == {0, 1}  # both labels are put to the test
+
+
 @pytest.mark.parametrize("attribute", ["sex", "origin", "age"])
 @pytest.mark.parametrize("kind", ["direct", "proxy"])
 def test_each_bias_touches_its_own_attribute(attribute, kind):
