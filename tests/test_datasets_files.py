@@ -463,6 +463,18 @@ def test_loading_may_be_kept_off_the_network(served, server, home):
     assert server.requests == []
 
 
+def test_load_downloads_once_and_then_reads_the_cache(server, home, monkeypatch, data_home):
+    (file,) = DATA_FILES["bank"]
+    content = read(file, _files.find(file, data_home))
+    archive = zipped({"bank-additional/bank-additional-full.csv": content})
+    url = server.serve("/bank-additional.zip", Answer(archive))
+    monkeypatch.setitem(DATA_FILES, "bank", (dataclasses.replace(file, urls=(url,)),))
+    assert len(otfair.load_dataset("bank", home).y) == 41188
+    assert len(otfair.load_dataset("bank", home).y) == 41188
+    assert len(server.requests) == 1
+    assert everything_in(home) == ["bank-additional-full.csv"]
+
+
 def test_dutch_says_whom_to_ask(home):
     with pytest.raises(DatasetError) as caught:
         otfair.load_dataset("dutch", home)

@@ -17,7 +17,7 @@ import zlib
 from pathlib import Path, PurePosixPath
 
 import requests
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 logger = logging.getLogger(__name__)
 
