@@ -1,21 +1,34 @@
 """Options and fixtures that all tests share."""
 
+import os
+from pathlib import Path
+
 import pytest
-import torch
+
+BESIDE_THE_CHECKOUT = Path(__file__).parents[2] / "shared" / "data"
+DATA_HOME = Path(os.environ.get("OTFAIR_DATA_HOME") or BESIDE_THE_CHECKOUT)
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     parser.addoption(
         "--exhaustive", action="store_true", help="run randomised tests at their full size"
     )
 
 
 @pytest.fixture(scope="session")
-def problem_count(request: pytest.FixtureRequest) -> int:
-    """How many random problems to judge: 2000 by `make test-all`, 200 by `make test`."""
-    return 2000 if request.config.getoption("--exhaustive") else 200
+def data_home():
+    """The folder of the real datasets; tests that need it are skipped only where it is absent."""
+    if not DATA_HOME.is_dir():
+        pytest.skip(f"no real data: {DATA_HOME} is not a folder (set OTFAIR_DATA_HOME)")
+    return DATA_HOME
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _two_threads() -> None:
-    torch.set_num_threads(2)
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    # With the data there, a data test that is skipped for whatever reason fails the run.
+    report = yield
+    needs_data = "data_home" in getattr(item, "fixturenames", ())
+    if report.skipped and not hasattr(report, "wasxfail") and needs_data and DATA_HOME.is_dir():
+        report.outcome = "failed"
+        report.longrepr = f"skipped, although {DATA_HOME} is there: {report.longrepr}"
+    return report

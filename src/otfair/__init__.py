@@ -2,6 +2,17 @@
 
 from otfair.constraints import Constraints, People
 from otfair.coordinate import Coordinate
+from otfair.datasets import (
+    Dataset,
+    DatasetError,
+    download_dataset,
+    list_datasets,
+    load_dataset,
+    locate_dataset,
+    make_synthetic,
+    verify_dataset,
+)
+from otfair.encoder import TableEncoder
 from otfair.geometry import CostMatrix, Geometry, PointCloud
 from otfair.newton import Newton
 from otfair.notions import (
@@ -26,6 +37,8 @@ __all__ = [
     "Constraints",
     "Coordinate",
     "CostMatrix",
+    "Dataset",
+    "DatasetError",
     "DemographicParity",
     "EqualOpportunity",
     "EqualizedOdds",
@@ -38,11 +51,18 @@ __all__ = [
     "PointCloud",
     "PredictiveEquality",
     "Status",
+    "TableEncoder",
     "Transport",
     "TransportError",
     "adjusted_otf",
     "as_notion",
+    "download_dataset",
     "exact_otf",
+    "list_datasets",
+    "load_dataset",
+    "locate_dataset",
+    "make_synthetic",
     "relaxed_otf",
     "smooth_otf",
+    "verify_dataset",
 ]

@@ -1,0 +1,288 @@
+"""The encoder: what it must do to each kind of column, for each kind of table."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import otfair
+from otfair import TableEncoder
+
+
+@parametrize_with_checks([TableEncoder()])
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+def mixed(frame):
+    """The same table in each library, with every kind of column and gaps in most of them."""
+    columns = {
+        "number": [1.5, 2.0, None, 4.0],
+        "whole": [3, 1, 2, 2],
+        "text": ["b", None, "a", "b"],
+        "flag": [True, False, True, True],
+        "flag with gap": [True, None, False, True],
+        "code": ["10", "9", "10", "9"],
+        "constant": ["same"] * 4,
+        "all missing": [None] * 4,
+    }
+    if frame == "pandas":
+        return pd.DataFrame(columns).astype({"code": "category"})
+    if frame == "pandas nullable":
+        return pd.DataFrame(columns).convert_dtypes()
+    if frame == "pandas arrow":
+        return pd.DataFrame(columns).convert_dtypes(dtype_backend="pyarrow")
+    if frame == "pandas object":
+        return pd.DataFrame(columns, dtype=object)
+    if frame == "polars":
+        return pl.DataFrame(columns).with_columns(pl.col("code").cast(pl.Categorical))
+    if frame == "polars enum":
+        return pl.DataFrame(columns).with_columns(pl.col("code").cast(pl.Enum(["9", "10", "11"])))
+    return pa.table(columns)
+
+
+FRAMES = [
+    "pandas",
+    "pandas nullable",
+    "pandas arrow",
+    "pandas object",
+    "polars",
+    "polars enum",
+    "pyarrow",
+]
+
+
+@pytest.mark.parametrize("fitted", FRAMES)
+@pytest.mark.parametrize("given_", FRAMES)
+def test_every_library_gives_the_same_numbers(fitted, given_):
+    expected = TableEncoder().fit(mixed("pandas")).transform(mixed("pandas"))
+    encoder = TableEncoder().fit(mixed(fitted))
+    found = encoder.transform(mixed(given_))
+    assert type(found) is np.ndarray
+    assert found.dtype == np.float64
+    assert found.flags.c_contiguous
+    np.testing.assert_array_equal(found, expected)
+    assert encoder.get_feature_names_out().tolist() == [
+        "number",
+        "number is missing",
+        "whole",
+        "text=a",
+        "text=b",
+        "text is missing",
+        "flag=False",
+        "flag=True",
+        "flag with gap=False",
+        "flag with gap=True",
+        "flag with gap is missing",
+        "code=9",
+        "code=10",
+        "constant=same",
+        "all missing is missing",
+    ]
+
+
+def test_every_column_is_standardised():
+    table = mixed("pandas")
+    encoded = TableEncoder().set_output(transform="pandas").fit_transform(table)
+    np.testing.assert_allclose(encoded.mean(), 0, atol=1e-15)
+    spread = encoded.std(ddof=0)
+    constant = ["constant=same", "all missing is missing"]
+    assert (encoded[constant] == 0).all(axis=None)
+    np.testing.assert_allclose(spread.drop(constant), 1)
+
+
+def test_agrees_with_scikit_learn_where_it_can_do_the_same():
+    d = otfair.make_synthetic(n=500)
+    categories = d.X.select_dtypes(["category", "bool"])
+    numbers = d.X.drop(columns=categories.columns)
+    dummies = OneHotEncoder(sparse_output=False).fit_transform(categories.astype(str))
+    expected = StandardScaler().fit_transform(np.hstack([numbers, dummies]))
+    found = TableEncoder().fit_transform(pd.concat([numbers, categories], axis=1))
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.one_of(st.none(), st.floats(-1e6, 1e6), st.integers(-5, 5).map(float)),
+            st.one_of(st.none(), st.sampled_from("abc")),
+        ),
+        min_size=1,
+        max_size=30,
+    )
+)
+@settings(deadline=None, max_examples=200)
+def test_whatever_the_values(rows):
+    # Finite, mean 0, variance 1 or 0; rows are encoded one by one as they are together; and pandas
+    # and polars agree.
+    numbers, texts = zip(*rows, strict=True)
+    table = pl.DataFrame(
+        {"x": pl.Series(numbers, dtype=pl.Float64), "c": pl.Series(texts, dtype=pl.String)}
+    )
+    encoder = TableEncoder().fit(table)
+    encoded = encoder.transform(table)
+    assert np.isfinite(encoded).all()
+    np.testing.assert_allclose(encoded.mean(axis=0), 0, atol=1e-6)
+    variance = encoded.var(axis=0)
+    assert np.all(np.isclose(variance, 1, atol=1e-6) | (variance == 0))
+    alone = np.vstack([encoder.transform(table[i]) for i in range(len(rows))])
+    np.testing.assert_array_equal(alone, encoded)
+    pandas = pd.DataFrame(
+        {"x": pd.Series(numbers, dtype=float), "c": pd.Series(texts, dtype=object)}
+    )
+    np.testing.assert_array_equal(TableEncoder().fit_transform(pandas), encoded)
+
+
+# What `fit` has not seen
+
+
+def test_unknown_category_is_all_zero_before_standardisation():
+    encoder = TableEncoder().fit(pd.DataFrame({"c": ["a"] * 3 + ["b"]}))
+    # Shares 3/4 and 1/4: zero becomes -p / sqrt(p (1 - p)) = -sqrt(p / (1 - p)).
+    expected = [[-np.sqrt(3), -np.sqrt(1 / 3)]]
+    np.testing.assert_allclose(encoder.transform(pd.DataFrame({"c": ["new"]})), expected)
+    # Nothing was missing in `fit`: a gap is just as unknown.
+    np.testing.assert_allclose(encoder.transform(pd.DataFrame({"c": [None]})), expected)
+    # So is a value that pandas has declared but no row had.
+    declared = pd.DataFrame({"c": pd.Categorical(["z"], ["a", "b", "z"])})
+    np.testing.assert_allclose(encoder.transform(declared), expected)
+
+
+def test_unseen_gap_in_a_number_becomes_the_mean():
+    encoder = TableEncoder().fit(pd.DataFrame({"x": [1.0, 2.0, 6.0]}))
+    assert encoder.transform(pd.DataFrame({"x": [np.nan]})).tolist() == [[0.0]]
+
+
+def test_gap_in_a_number_is_the_mean_and_told():
+    table = pd.DataFrame({"x": [1.0, np.nan, 3.0]})
+    encoded = TableEncoder().fit_transform(table)
+    # Filled by 2, the column has variance 2/3; the indicator has share 1/3.
+    np.testing.assert_allclose(encoded[:, 0], [-np.sqrt(1.5), 0, np.sqrt(1.5)])
+    np.testing.assert_allclose(encoded[:, 1], [-np.sqrt(0.5), np.sqrt(2), -np.sqrt(0.5)])
+
+
+@pytest.mark.parametrize("nothing", [None, np.nan])
+def test_column_without_values_says_only_that(nothing):
+    for table in (
+        pd.DataFrame({"x": pd.Series([nothing] * 2, dtype=float)}),
+        pl.DataFrame({"x": pl.Series([nothing] * 2, dtype=pl.Float64)}),
+    ):
+        encoder = TableEncoder().fit(table)
+        assert encoder.get_feature_names_out().tolist() == ["x is missing"]
+        assert encoder.transform(table).tolist() == [[0], [0]]
+        assert encoder.transform(type(table)({"x": [1.0, 2.0]})).tolist() == [[-1], [-1]]
+
+
+def test_constant_number_is_kept_and_shifted():
+    encoder = TableEncoder().fit(pd.DataFrame({"x": [0.1] * 7}))
+    assert (encoder.transform(pd.DataFrame({"x": [0.1] * 7})) == 0).all()
+    np.testing.assert_allclose(encoder.transform(pd.DataFrame({"x": [2.1]})), [[2.0]])
+
+
+def test_very_large_and_very_small_numbers():
+    for size in (1e-300, 1e300):
+        encoded = TableEncoder().fit_transform([[size], [3 * size]])
+        np.testing.assert_allclose(encoded, [[-1], [1]])
+
+
+def test_category_of_numbers_survives_a_gap():
+    # With a gap, pandas turns 1 into 1.0: it is still the code 1.
+    encoder = TableEncoder().fit(pd.DataFrame({"c": pd.Categorical([1, 2, 1, 2])}))
+    assert encoder.get_feature_names_out().tolist() == ["c=1", "c=2"]
+    with_gap = pd.DataFrame({"c": [1.0, None]})
+    np.testing.assert_allclose(encoder.transform(with_gap), [[1, -1], [-1, -1]])
+
+
+# Errors
+
+
+def test_wrong_columns_are_named():
+    encoder = TableEncoder().fit(pd.DataFrame({"age": [1, 2], "job": ["a", "b"]}))
+    for library in (pd, pl):
+        with pytest.raises(ValueError) as caught:
+            encoder.transform(library.DataFrame({"age": [1], "Job": ["a"], "city": ["x"]}))
+        assert "unseen at fit time: Job, city." in str(caught.value)
+        assert "now missing: job." in str(caught.value)
+        with pytest.raises(ValueError, match="same order"):
+            encoder.transform(library.DataFrame({"job": ["a"], "age": [1]}))
+
+
+@pytest.mark.parametrize(
+    ("table", "error", "said"),
+    [
+        (pd.DataFrame({"day": pd.to_datetime(["2020-01-01"])}), TypeError, "'day'.*Datetime"),
+        (pl.DataFrame({"day": [[1, 2]]}), TypeError, "'day'.*List"),
+        (pd.DataFrame({"z": [1j]}), TypeError, "'z'"),
+        (
+            pd.DataFrame({"d": [{"a": 1}]}),
+            TypeError,
+            "'d': each value must be a string or a number",
+        ),
+        (pd.DataFrame({"x": [1.0, np.inf]}), ValueError, "'x' has infinite values"),
+        (pl.DataFrame({"x": [1.0, np.inf]}), ValueError, "'x' has infinite values"),
+        (pl.LazyFrame({"x": [1.0]}), TypeError, "collect"),
+        (pd.DataFrame({"a": [1], 2: [3]}), TypeError, "Column names must be text"),
+        (pd.DataFrame({"a": []}), ValueError, "0 sample"),
+        (pl.DataFrame(), ValueError, "0 sample"),
+    ],
+)
+def test_what_can_not_be_encoded_is_named(table, error, said):
+    with pytest.raises(error, match=said):
+        TableEncoder().fit(table)
+
+
+def test_number_that_turns_into_text_is_named():
+    encoder = TableEncoder().fit(pd.DataFrame({"age": [1, 2]}))
+    for library in (pd, pl):
+        with pytest.raises(ValueError, match="'age' was numeric when the encoder was fitted"):
+            encoder.transform(library.DataFrame({"age": ["old", "young"]}))
+
+
+# As part of scikit-learn
+
+
+def test_clone_pickle_and_pipeline():
+    d = otfair.make_synthetic(n=300)
+    encoder = TableEncoder().fit(d.X)
+    copy = pickle.loads(pickle.dumps(encoder))
+    np.testing.assert_array_equal(copy.transform(d.X), encoder.transform(d.X))
+    assert not hasattr(clone(encoder), "columns_")
+    model = make_pipeline(TableEncoder(), LogisticRegression()).fit(d.X, d.y)
+    assert model.score(d.X, d.y) > 0.7
+    as_polars = pl.from_pandas(d.X)
+    np.testing.assert_array_equal(model.predict_proba(as_polars), model.predict_proba(d.X))
+
+
+def test_output_as_a_table():
+    table = pd.DataFrame({"x": [1, 2], "c": ["a", "b"]}, index=[5, 7])
+    encoded = TableEncoder().set_output(transform="pandas").fit_transform(table)
+    assert list(encoded.columns) == ["x", "c=a", "c=b"]
+    assert list(encoded.index) == [5, 7]
+    as_polars = TableEncoder().set_output(transform="polars").fit_transform(pl.from_pandas(table))
+    assert as_polars.columns == ["x", "c=a", "c=b"]
+
+
+def test_arrays_and_lists():
+    rows = [[1, "a"], [2, "b"]]
+    for X in (rows, np.array(rows, dtype=object), pd.DataFrame(rows)):
+        encoder = TableEncoder().fit(X)
+        assert encoder.get_feature_names_out().tolist() == ["x0", "x1=a", "x1=b"]
+        assert encoder.get_feature_names_out(["n", "c"]).tolist() == ["n", "c=a", "c=b"]
+        assert encoder.transform(X).tolist() == [[-1, 1, -1], [1, -1, 1]]
+
+
+def test_refitting_forgets():
+    encoder = TableEncoder().fit(pd.DataFrame({"a": ["x", "y"]}))
+    encoder.fit(np.array([[1.0], [2.0]]))
+    assert not hasattr(encoder, "feature_names_in_")
+    assert encoder.get_feature_names_out().tolist() == ["x0"]
