@@ -14,6 +14,7 @@ from otfair.datasets import (
 )
 from otfair.encoder import TableEncoder
 from otfair.geometry import CostMatrix, Geometry, PointCloud
+from otfair.metrics import pdp_violation, peo_violation
 from otfair.newton import Newton
 from otfair.notions import (
     ConditionalParity,
@@ -62,6 +63,8 @@ __all__ = [
     "load_dataset",
     "locate_dataset",
     "make_synthetic",
+    "pdp_violation",
+    "peo_violation",
     "relaxed_otf",
     "smooth_otf",
     "verify_dataset",
