@@ -30,9 +30,8 @@ class DataFile:
     name: str
     size: int  # bytes
     sha256: str
-    urls: tuple[
-        str, ...
-    ] = ()  # tried in order; from a `.zip` only the member called `name` is read
+    # Tried in order; from a `.zip` only the member called `name` is read.
+    urls: tuple[str, ...] = ()
     source: str = ""  # whom to ask where there is no open download
 
 
