@@ -136,7 +136,7 @@ def _solve(B: np.ndarray, q: np.ndarray) -> np.ndarray:
     """B^-1 q for a definite B, or the least-squares solution where rounding makes it indefinite."""
     x: np.ndarray
     _, x, failed = dposv(B, q)
-    return np.linalg.lstsq(B, q)[0] if failed else x
+    return np.linalg.lstsq(B, q, rcond=None)[0] if failed else x
 
 
 def _best_on_segment(
