@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import narwhals as nw
@@ -38,17 +38,17 @@ def to_tensor(
                 f"`{name}` must be numeric; it could not be read as numbers ({error}). "
                 "Encode strings and categories first, for example with one-hot columns."
             ) from None
-    tensor = values.detach().to(device=device, dtype=torch.float64)
+    tensor: Tensor = values.detach().to(device=device, dtype=torch.float64)
     if ndim is not None and tensor.ndim != ndim:
         raise ValueError(
             f"`{name}` must have {ndim} dimension(s); received shape {tuple(tensor.shape)}. "
             "Reshape it, for example with `.reshape(-1)` or `.reshape(len(x), -1)`."
         )
     if not math.isfinite(tensor.sum()) and not bool(torch.isfinite(tensor).all()):
-        bad = int((~torch.isfinite(tensor)).sum())
+        bad = torch.nonzero(~torch.isfinite(tensor))
         raise ValueError(
-            f"`{name}` must be finite; {bad} of {tensor.numel()} entries are NaN or infinite. "
-            "Drop those people or impute the values."
+            f"`{name}` must be finite; {len(bad)} of {tensor.numel()} entries are NaN or infinite, "
+            f"the first at {tuple(bad[0].tolist())}. Drop those people or impute the values."
         )
     return tensor
 
@@ -65,15 +65,7 @@ def like_input(tensor: Tensor, as_tensor: bool) -> Array:
 
 def to_columns(table: Array, argument: str) -> list[Column]:
     """Split a table or array into columns, refusing missing values by the column's name."""
-    if isinstance(table, Mapping):
-        named = [_from_array(np.asarray(v), str(k)) for k, v in table.items()]
-    elif isinstance(table, Tensor):
-        named = _from_matrix(table.detach().cpu().numpy(), argument)
-    elif (frame := _as_narwhals(table)) is not None:
-        series = [frame] if isinstance(frame, nw.Series) else frame.iter_columns()
-        named = [_from_series(s) for s in series]
-    else:
-        named = _from_matrix(np.asarray(table), argument)
+    named = _columns(table, argument)
     if not named:
         raise ValueError(f"`{argument}` has no columns; pass at least one.")
     lengths = {str(c.name): len(c.values) for c in named}
@@ -84,9 +76,34 @@ def to_columns(table: Array, argument: str) -> list[Column]:
     return named
 
 
-def _as_narwhals(table: Array) -> Any:
-    native = nw.from_native(table, eager_only=True, allow_series=True, pass_through=True)
+def _columns(table: Array, argument: str) -> list[Column]:
+    if isinstance(table, Mapping):
+        return [replace(c, name=str(k)) for k, v in table.items() for c in _columns(v, argument)]
+    if isinstance(table, Tensor):
+        tensor = table.detach().cpu()
+        tensor = tensor.float() if tensor.dtype is torch.bfloat16 else tensor
+        return _from_matrix(tensor.numpy(), argument)
+    if (frame := _as_narwhals(table, argument)) is not None:
+        series = [frame] if isinstance(frame, nw.Series) else frame.iter_columns()
+        return [_from_series(s) for s in series]
+    if getattr(table, "categories", None) is not None:  # a pandas Categorical by itself
+        return [_from_categories(None, list(table), table.categories)]
+    return _from_matrix(_as_array(table), argument)
+
+
+def _as_narwhals(table: Array, argument: str) -> Any:
+    try:
+        native = nw.from_native(table, eager_only=True, allow_series=True, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError(f"`{argument}`: {error}. Rename these columns.") from None
     return native if isinstance(native, (nw.DataFrame, nw.Series)) else None
+
+
+def _as_array(values: Array) -> np.ndarray:
+    array = np.asarray(values)
+    if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
+        return np.array(values, dtype=object)  # or else NaN beside text becomes the text "nan"
+    return array
 
 
 def _from_matrix(values: np.ndarray, argument: str) -> list[Column]:
@@ -98,15 +115,15 @@ def _from_matrix(values: np.ndarray, argument: str) -> list[Column]:
 
 
 def _from_array(values: np.ndarray, name: str | None) -> Column:
-    if values.dtype.kind == "O":
+    if values.dtype.kind in "OT":
         missing = np.array([_is_missing(v) for v in values], dtype=bool)
         if missing.any():  # keep the gaps visible as NaN or None for `_refuse_missing`
-            return Column(name, values)
+            return Column(name, values.astype(object))
         values = np.array(values.tolist())
     if values.dtype.kind not in "biufUS":
         raise ValueError(
-            f"column {name!r} has type {values.dtype}, which is neither a number nor a category; "
-            "bin it or turn it into text first."
+            f"column {name or '(without a name)'!r} has type {values.dtype}, which is neither a "
+            "number nor a category; bin it or turn it into text first."
         )
     return Column(name, values)
 
@@ -118,15 +135,21 @@ def _from_series(series: Any) -> Column:
         declared = getattr(dtype, "categories", None)  # an Enum's, or else pandas' own
         if declared is None:
             declared = getattr(getattr(series.to_native(), "cat", None), "categories", None)
-        categories = None if declared is None else tuple(str(c) for c in declared)
-        values = np.array([v if _is_missing(v) else str(v) for v in series.to_list()], dtype=object)
-        return Column(name, values, categories)
+        return _from_categories(name, series.to_list(), declared)
+    if dtype == nw.Decimal:
+        series = series.cast(nw.Float64)
     if dtype.is_numeric() or dtype == nw.Boolean:
         has_gaps = bool(series.is_null().any())
         return Column(
             name, np.array(series.to_list(), dtype=object) if has_gaps else _dense(series)
         )
     return _from_array(np.array([*series.to_list(), None], dtype=object)[:-1], name)
+
+
+def _from_categories(name: str | None, values: list[object], declared: Any) -> Column:
+    categories = None if declared is None else tuple(str(c) for c in declared)
+    text = np.array([v if _is_missing(v) else str(v) for v in values], dtype=object)
+    return Column(name, text, categories)
 
 
 def _dense(series: Any) -> np.ndarray:
