@@ -1,7 +1,7 @@
 """Linear fairness constraints on scores, held by types of people.
 
-Maths: docs/derivation.md, sections 2, 3 and 5. A constraint is a row of G; people with equal columns
-of G are of one type, so G is stored as one vector a type and one type a person.
+Maths: docs/derivation.md, sections 2, 3 and 5. A constraint is a row of G; people with equal
+columns of G are of one type, so G is stored as one vector a type and one type a person.
 """
 
 from __future__ import annotations
@@ -43,29 +43,30 @@ class TypeTable:
 
         `weight` (K,) is the sample's weight in each type. A row that the sample cannot speak of
         (group or stratum absent, everyone in the group, no variance) is not kept; the types of an
-        absent group are shut out, as nothing would hold their share in check.
+        absent group or stratum are shut out, as nothing would hold their share in check.
         """
         S, Y = self.design, self.strata.to(self.design.dtype)
-        total = weight.sum()
-        stratum = Y @ weight  # (d,)
-        inside = (S * Y) @ weight  # (d,)
-        mean = inside / stratum
-        spread = ((S - mean[:, None]).square() * Y) @ weight / stratum
-        group = total * (S / inside[:, None] - 1 / stratum[:, None])
-        value = (S - mean[:, None]) / spread.sqrt()[:, None]
         is_group, is_fixed = self._is(RowKind.GROUP), self._is(RowKind.FIXED)
+        members = torch.where(is_group[:, None], S * Y, Y)  # the group, or all of the stratum
+        inside, stratum = members @ weight, Y @ weight  # (d,)
+        # Compared exactly: sums of weights would leave rounding where there is no variance.
+        present = self.strata & (weight > 0)
+        low = torch.where(present, S, torch.inf).amin(1)
+        high = torch.where(present, S, -torch.inf).amax(1)
+        unit = (S - low[:, None]) / (high - low)[:, None]  # from 0 to 1, so that no mean cancels
+        value = unit - ((unit * Y) @ weight / stratum)[:, None]
+        value = value / ((value.square() * Y) @ weight / stratum).sqrt()[:, None]
+        group = weight.sum() * (S / inside[:, None] - 1 / stratum[:, None])
         G = torch.where(is_group[:, None], group, value) * Y
         G = torch.where(is_fixed[:, None], S, G)
-        # Weights that are not integers leave a rounding error in a variance that should be 0.
-        scale = (S.square() * Y) @ weight / stratum
-        varies = torch.where(is_group, (inside > 0) & (inside < stratum), spread > 1e-24 * scale)
-        keep = is_fixed | ((stratum > 0) & varies)
-        absent = is_group & ((stratum <= 0) | (inside <= 0))
-        shut = ((S * Y)[absent] > 0).any(0)  # (K,)
+        keep = is_fixed | (high > low)
+        absent = ~is_fixed & (inside <= 0)
+        shut = (members[absent] > 0).any(0)  # (K,)
         return G[keep], keep, shut
 
     def _is(self, kind: RowKind) -> Tensor:
-        return torch.tensor([k is kind for k in self.kinds], device=self.design.device)
+        flags = [k is kind for k in self.kinds]
+        return torch.tensor(flags, dtype=torch.bool, device=self.design.device)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,6 +217,11 @@ def people_from_matrix(
     matrix = to_tensor(G, "G", ndim=2)
     d, n = matrix.shape
     weight = check_weight(sample_weight, n, matrix.device)
+    if column_matrix is None and column_weight is not None:
+        raise ValueError(
+            "`column_weight` belongs to `column_matrix`, which is missing. Pass both, or weigh the "
+            "people of G with `sample_weight`."
+        )
     if column_matrix is not None:
         columns = to_tensor(column_matrix, "column_matrix", ndim=2, device=matrix.device)
         if columns.shape[0] != d:
@@ -228,11 +234,13 @@ def people_from_matrix(
         matrix = torch.cat([matrix, columns], 1)
     b = torch.zeros(d, dtype=matrix.dtype) if target is None else to_tensor(target, "target")
     if b.shape != (d,):
-        raise ValueError(f"`target` must have one entry a row of G: {d}; received {b.shape}.")
+        raise ValueError(
+            f"`target` must have one entry a row of G: {d}; received {tuple(b.shape)}."
+        )
     labels = tuple(str(name) for name in names) if names is not None else _numbered("row", d)
     if len(labels) != d:
         raise ValueError(f"`names` must have one entry a row of G: {d}; received {len(labels)}.")
-    vectors, types = np.unique((matrix + 0.0).cpu().numpy(), axis=1, return_inverse=True)
+    vectors, index = np.unique((matrix + 0.0).cpu().numpy(), axis=1, return_inverse=True)
     design = torch.as_tensor(vectors, device=matrix.device)
     table = TypeTable(
         design=design,
@@ -242,7 +250,7 @@ def people_from_matrix(
         names=labels,
         type_names=_numbered("type", design.shape[1]),
     )
-    types = torch.as_tensor(types.reshape(-1), device=matrix.device)
+    types = torch.as_tensor(index.reshape(-1), device=matrix.device)
     return People(table=table, types=types, weight=weight, as_tensor=is_tensor(G))
 
 
@@ -286,6 +294,7 @@ def check_existence(
     if total is not None or not b.any():
         A = np.vstack([A, np.hstack([np.ones((1, K)), none, none, none, [[K]]])])
         b = np.append(b, 1.0)
+    gamma = gamma + 1e-9  # dependent rows may disagree by rounding
     bounds = [(0, None)] * K + [*zip(-gamma, gamma)]
 
     missed = linprog(
@@ -301,15 +310,20 @@ def check_existence(
             + ". Check the sign and `target` of these rows and that every group they name is among "
             "the people who receive score, or allow a `slack`."
         )
-    lowest = linprog(
+    lowest = linprog(  # the presolve of HiGHS calls rows infeasible that repeat up to rounding
         np.append(np.zeros(K + 3 * d), -1.0),
-        A_eq=A, b_eq=b, bounds=[*bounds, *[(0, 0)] * (2 * d), (0, 1)],
+        A_eq=A, b_eq=b, bounds=[*bounds, *[(0, 0)] * (2 * d), (0, 1)], options={"presolve": False},
     )  # fmt: skip
     return bool(lowest.success and -lowest.fun * K > 1e-6)
 
 
 def stack_tables(a: People, b: People) -> People:
     """Type people by both notions at once and stack the rows of the two."""
+    if len(a.types) != len(b.types):
+        raise ValueError(
+            f"the two notions speak of {len(a.types)} and {len(b.types)} people. Let the function "
+            "of a `LinearNotion` return one column a person."
+        )
     pairs, types = np.unique(
         np.stack([a.types.cpu().numpy(), b.types.cpu().numpy()]), axis=1, return_inverse=True
     )
@@ -325,7 +339,8 @@ def stack_tables(a: People, b: People) -> People:
             _merged_name(s.type_names[k], t.type_names[l]) for k, l in zip(i.tolist(), j.tolist())
         ),
     )
-    return replace(a, table=table, types=torch.as_tensor(types.reshape(-1), device=i.device))
+    index = torch.as_tensor(types.reshape(-1), device=i.device)
+    return replace(a, table=table, types=index, as_tensor=a.as_tensor or b.as_tensor)
 
 
 def _merged_name(a: str, b: str) -> str:
@@ -336,7 +351,14 @@ def _merged_name(a: str, b: str) -> str:
 def _take(values: Tensor, index: Array) -> Tensor:
     if index is None:
         return values
-    return values[torch.as_tensor(index, device=values.device)]
+    chosen = index if isinstance(index, Tensor) else torch.from_numpy(np.array(index))
+    if chosen.is_floating_point():
+        raise ValueError(
+            "`rows` and `columns` choose people by integers (or booleans, one a person); received "
+            f"{chosen.dtype} of shape {tuple(chosen.shape)}."
+        )
+    chosen = chosen if chosen.dtype is torch.bool else chosen.long()
+    return values[chosen.to(values.device)]
 
 
 def _split(G: Array, column_matrix: Array) -> tuple[Array, Array]:

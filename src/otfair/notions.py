@@ -68,7 +68,7 @@ class Notion:
 
         Parameters
         ----------
-        sensitive_features : one or many columns: NumPy, torch, pandas, polars, or a dict of columns.
+        sensitive_features : one or many columns: NumPy, torch, pandas, polars, a dict of columns.
             Strings, categories, booleans and integers with at most 10 distinct values are groups;
             other numbers are continuous.
         labels : (n,) zeros and ones, for the notions that condition on the label.
@@ -117,8 +117,8 @@ class _GroupNotion(Notion):
         if n == 0:
             raise ValueError("`sensitive_features` is empty; pass at least one person.")
         weight = check_weight(sample_weight, n)
-        strata, columns = self._strata(columns, labels, n)
-        attributes = self._attributes(columns)
+        strata, kept = self._strata(columns, labels, n)
+        attributes = self._attributes(kept, columns, (weight > 0).cpu().numpy())
         types, first = _number_types(strata.codes, attributes)
         table = _tabulate(strata, attributes, first)
         return People(
@@ -132,18 +132,25 @@ class _GroupNotion(Notion):
         """Return the strata, and the columns that remain attributes."""
         return _Strata(np.zeros(n, dtype=np.int64), [""]), columns
 
-    def _attributes(self, columns: list[Column]) -> list[_Attribute]:
-        continuous = _positions(self.continuous, columns, "continuous")
-        categorical = _positions(self.categorical, columns, "categorical")
+    def _attributes(
+        self, kept: list[Column], columns: list[Column], present: np.ndarray
+    ) -> list[_Attribute]:
+        """Read the columns that are kept; `continuous` and `categorical` refer to all of them."""
+        continuous = _chosen(self.continuous, columns, "continuous")
+        categorical = _chosen(self.categorical, columns, "categorical")
         if both := continuous & categorical:
-            names = [columns[j].name for j in sorted(both)]
-            raise ValueError(f"columns {names} are named as both continuous and categorical.")
+            raise ValueError(
+                f"columns {sorted(both)} are named as both continuous and categorical."
+            )
         numbers, groups = [], []
-        for j, column in enumerate(columns):
-            if j in categorical or (j not in continuous and _looks_categorical(column)):
+        for column in kept:
+            name = str(column.name)
+            if name in categorical or (name not in continuous and _looks_categorical(column)):
                 groups.append(_group(column))
             else:
                 numbers.append(_number(column))
+        for attribute in groups + numbers:
+            _refuse_single(attribute, present)
         if self.intersectional and len(groups) > 1:
             groups = [_cross(groups)]
         return groups + numbers
@@ -223,10 +230,10 @@ class ConditionalParity(_GroupNotion):
     control: Columns = ()
 
     def _strata(self, columns: list[Column], labels: Array, n: int) -> tuple[_Strata, list[Column]]:
-        chosen = _positions(self.control, columns, "control")
+        chosen = _chosen(self.control, columns, "control")
         if chosen:
-            control = [columns[j] for j in sorted(chosen)]
-            columns = [c for j, c in enumerate(columns) if j not in chosen]
+            control = [c for c in columns if c.name in chosen]
+            columns = [c for c in columns if c.name not in chosen]
             if not columns:
                 raise ValueError(
                     "`control` names every column of `sensitive_features`; no attribute is left."
@@ -239,7 +246,7 @@ class ConditionalParity(_GroupNotion):
         else:
             control = _named(to_columns(labels, "labels"), "stratum")
             _same_length("labels", len(control[0].values), n)
-        groups = [_group(column, allow_one=True) for column in control]
+        groups = [_group(column) for column in control]
         strata = _cross(groups) if len(groups) > 1 else groups[0]
         return _Strata(strata.codes, strata.value_names()), columns
 
@@ -271,6 +278,7 @@ class LinearNotion(Notion):
     def people(
         self, sensitive_features: Array, labels: Array = None, sample_weight: Array = None
     ) -> People:
+        """Type people by the columns of the G that `fn` returns."""
         weight = () if sample_weight is None else (sample_weight,)
         G = self.fn(sensitive_features, labels, *weight)
         return people_from_matrix(G, self.target, self.names, sample_weight)
@@ -317,14 +325,14 @@ def _named(columns: list[Column], single: str = "group") -> list[Column]:
     return out
 
 
-def _positions(chosen: Columns, columns: list[Column], argument: str) -> set[int]:
-    names = [c.name for c in columns]
+def _chosen(chosen: Columns, columns: list[Column], argument: str) -> set[str]:
+    names = [str(c.name) for c in columns]
     out = set()
     for item in [chosen] if isinstance(chosen, (str, int)) else chosen:
-        if isinstance(item, int) and -len(names) <= item < len(names):
-            out.add(item % len(names))
+        if isinstance(item, (int, np.integer)) and -len(names) <= item < len(names):
+            out.add(names[item])
         elif item in names:
-            out.add(names.index(str(item)))
+            out.add(str(item))
         else:
             raise ValueError(f"`{argument}` names {item!r}; the columns are {names}.")
     return out
@@ -337,7 +345,7 @@ def _looks_categorical(column: Column) -> bool:
     return kind != "f"
 
 
-def _group(column: Column, allow_one: bool = False) -> _Attribute:
+def _group(column: Column) -> _Attribute:
     if column.categories is not None:
         order = {category: code for code, category in enumerate(column.categories)}
         codes = np.array([order[str(v)] for v in column.values])
@@ -345,12 +353,6 @@ def _group(column: Column, allow_one: bool = False) -> _Attribute:
     else:
         unique, codes = np.unique(column.values, return_inverse=True)
         values = unique.tolist()
-    if len(np.unique(codes)) < 2 and not allow_one:
-        raise ValueError(
-            f"sensitive column {column.name!r} has only one group here, "
-            f"{str(values[codes[0]])!r}, so there is nothing to compare it with. Leave the column "
-            "out, or pass people of the other groups too."
-        )
     names = np.array([f"{column.name}={value}" for value in values], dtype=object)
     return _Attribute(codes, names, str(column.name), is_group=True)
 
@@ -362,12 +364,18 @@ def _number(column: Column) -> _Attribute:
             f"{str(column.values[0])!r}; convert it to numbers or leave it out of `continuous`."
         )
     values, codes = np.unique(column.values.astype(np.float64) + 0.0, return_inverse=True)
-    if len(values) < 2:
-        raise ValueError(
-            f"sensitive column {column.name!r} has only one value here, {values[0]:.6g}; "
-            "leave the column out, or pass people with other values too."
-        )
     return _Attribute(codes, values, str(column.name), is_group=False)
+
+
+def _refuse_single(attribute: _Attribute, present: np.ndarray) -> None:
+    codes = np.unique(attribute.codes[present])
+    if len(codes) < 2:
+        kind = "group" if attribute.is_group else "value"
+        raise ValueError(
+            f"sensitive column {attribute.name!r} has only one {kind} here, "
+            f"{attribute.value_names()[codes[0]]!r}, so there is nothing to compare it with. Leave "
+            "the column out, or pass people of the others too (those without weight do not count)."
+        )
 
 
 def _cross(groups: list[_Attribute]) -> _Attribute:
@@ -398,7 +406,7 @@ def _binary_labels(labels: Array, n: int, notion: str) -> np.ndarray:
     _same_length("labels", len(values), n)
     found = np.unique(values)
     if values.dtype.kind not in "biuf" or not np.isin(found, [0, 1]).all():
-        shown = ", ".join(str(v) for v in found[:5].tolist())
+        shown = ", ".join(repr(v) for v in found[:5].tolist())
         raise ValueError(
             f"`labels` must be 0 or 1; received the values {shown}"
             f"{', ...' if len(found) > 5 else ''}. Map the positive outcome to 1 and the other to "
@@ -418,9 +426,9 @@ def _same_length(argument: str, received: int, n: int) -> None:
 def _number_types(
     strata: np.ndarray, attributes: list[_Attribute]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Number the distinct combinations of stratum and values; people without a stratum are one.
+    """Return each person's type and, for each type, the first person of it.
 
-    Returns each person's type and, for each type, the first person of it.
+    A type is a distinct combination of stratum and values; people without a stratum are one type.
     """
     types = strata
     for attribute in attributes:
