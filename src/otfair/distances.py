@@ -15,6 +15,7 @@ from torch import Tensor
 
 LOWEST_EXPONENT = -700.0  # exp of less is denormal or zero, and slow
 LOOPED_TYPES = 256  # past this many types, segments are reduced in one call
+PLAN_ENTRIES = 2**20  # of a dense plan held at once
 MAX_BYTES = 4 * 2**30
 
 
@@ -30,7 +31,8 @@ class Costs(Protocol):
 
     def blocks(
         self, columns: Tensor | None = None, factor: float = 1.0
-    ) -> Iterator[tuple[int, int, Tensor]]: ...  # numpydoc ignore=GL08
+    ) -> Iterator[tuple[int, int, Tensor]]:
+        """Yield (start, stop, costs from those row points to `columns`)."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,10 @@ class SoftDistances:
         return out[:, self.geometry.row_index].T
 
     def column_mass(self, type_mass: Tensor) -> Tensor:
-        """Mass that each column person receives, (m,), given the mass from i to type k, (n, K)."""
+        """Mass a unit of weight that each column person receives, (m,).
+
+        `type_mass` (n, K) is the mass that goes from i to type k.
+        """
         received = torch.zeros_like(self.columns.weight)  # (u,), a unit of weight
         mass = self._point_zeros().T.index_add_(0, self.geometry.row_index, type_mass).T  # (K, r)
         for start, stop, cost in self.geometry.blocks(self.columns.points, 1 / self.epsilon):
@@ -117,7 +122,7 @@ class SoftDistances:
         return torch.cat([received, received.new_zeros(1)])[self.columns.member]
 
     def plan(self, type_mass: Tensor, threshold: float) -> Tensor:
-        """The coupling (n, m) as a sparse tensor, without entries up to threshold times row mass."""
+        """Return the coupling (n, m), sparse, without entries up to `threshold` of a row's mass."""
         geometry, columns = self.geometry, self.columns
         people = torch.nonzero(columns.member < len(columns.points)).squeeze(1)  # with weight
         order = torch.argsort(geometry.row_index)
@@ -127,18 +132,19 @@ class SoftDistances:
         for start, stop, cost in geometry.blocks(columns.points, 1 / self.epsilon):
             D = self._point_values[:, start:stop][columns.types] / self.epsilon
             share = D.sub_(cost).clamp_min_(LOWEST_EXPONENT).exp_()  # (u, b)
-            rows = order[ends[start] : ends[stop]]
             member = columns.member[people]
-            block = share[member][:, geometry.row_index[rows] - start].T * weight
-            block *= type_mass[rows][:, columns.types[member]]
-            i, j = torch.nonzero(block > threshold * type_mass[rows].sum(1)[:, None], as_tuple=True)
-            index.append(torch.stack([rows[i], people[j]]))
-            values.append(block[i, j])
-        size = geometry.shape
-        return torch.sparse_coo_tensor(torch.cat(index, 1), torch.cat(values), size).coalesce()
+            senders = order[ends[start] : ends[stop]]  # many people may be at one point
+            for rows in torch.split(senders, max(1, PLAN_ENTRIES // len(people))):
+                block = share[member][:, geometry.row_index[rows] - start].T * weight
+                block *= type_mass[rows][:, columns.types[member]]
+                least = threshold * type_mass[rows].sum(1)[:, None]
+                i, j = torch.nonzero(block > least, as_tuple=True)
+                index.append(torch.stack([rows[i], people[j]]))
+                values.append(block[i, j])
+        return _sparse(torch.cat(index, 1), torch.cat(values), geometry.shape)
 
     def merge(self, types: Tensor, n_types: int) -> Tensor:
-        """Soft distances to coarser types, (n, n_types): `types` (K,) says what each type becomes."""
+        """Soft distances to coarser types, (n, n_types); `types` (K,) says what a type becomes."""
         return -self.epsilon * _segment_lse(-self.values.T / self.epsilon, types, n_types).T
 
     @cached_property
@@ -193,32 +199,35 @@ class NearestDistances:
         return torch.cat([share, share.new_zeros(1)])[self.columns.member]
 
     def plan(self, type_mass: Tensor, threshold: float) -> Tensor:
-        """The coupling (n, m) as a sparse tensor; `threshold` is not used, it is sparse by itself.
+        """Return the coupling (n, m), sparse by itself, so that `threshold` is not used.
 
         Identical people of one type share what is sent to any of them. They are served in order,
         each until full, so that there are few entries more than senders and receivers.
         """
-        weight, member = self.columns.person_weight, self.columns.member
-        n, m = len(type_mass), len(member)
+        member, size = self.columns.member, (len(type_mass), len(self.columns.member))
         sender, k = torch.nonzero(type_mass > 0, as_tuple=True)
-        sent = type_mass[sender, k]
-        place = member[self.person[sender, k]]
-        receiver = torch.nonzero(member < len(self.columns.points)).squeeze(1)
-        due = (self.column_mass(type_mass) * weight)[receiver]
+        sent, person = type_mass[sender, k], self.person[sender, k]
+        crowd = torch.bincount(member, minlength=len(self.columns.points) + 1)  # at each place
+        alone = crowd[member[person]] == 1
+        index, values = torch.stack([sender, person])[:, alone], sent[alone]
         # Lay sent and due end to end, place by place: each stretch has one sender, one receiver.
-        order = torch.argsort(place, stable=True)
+        order = torch.argsort(member[person], stable=True)
+        order = order[~alone[order]]
         sender, sent = sender[order], sent[order]
-        order = torch.argsort(member[receiver], stable=True)
-        receiver, due = receiver[order], due[order]
-        sent_end, due_end = sent.cumsum(0), due.cumsum(0)
+        due = self.column_mass(type_mass) * self.columns.person_weight
+        receiver = torch.argsort(member, stable=True)
+        receiver = receiver[(crowd[member[receiver]] > 1) & (due[receiver] > 0)]
+        sent_end, due_end = sent.cumsum(0), due[receiver].cumsum(0)
         ends = torch.cat([sent_end, due_end]).sort().values
         length = torch.diff(ends, prepend=ends.new_zeros(1))
         middle = ends - length / 2
         i = torch.searchsorted(sent_end, middle).clamp_max(len(sender) - 1)
         j = torch.searchsorted(due_end, middle).clamp_max(len(receiver) - 1)
-        kept = length > 1e-14 * sent_end[-1]
-        index = torch.stack([sender[i], receiver[j]])[:, kept]
-        return torch.sparse_coo_tensor(index, length[kept], (n, m)).coalesce()
+        place = member[receiver[j]]
+        kept = (length > 1e-14 * sent.sum()) & (member[person[order]][i] == place)
+        shared = torch.stack([sender[i], receiver[j]])[:, kept]
+        index, values = torch.cat([index, shared], 1), torch.cat([values, length[kept]])
+        return _sparse(index, values, size)
 
 
 def nearest_distances(
@@ -240,7 +249,7 @@ def nearest_distances(
 
 
 def _segment_lse_(block: Tensor, columns: TypedColumns) -> Tensor:
-    """Weighted log-sum-exp of a block (u, b) over each type's rows, (K, b); overwrites the block."""
+    """Weighted log-sum-exp of a block (u, b) over each type's rows, (K, b); overwrites it."""
     if columns.n_types > LOOPED_TYPES:
         return _segment_lse(block, columns.types, columns.n_types, columns.weight)
     out = block.new_full((columns.n_types, block.shape[1]), -torch.inf)
@@ -255,7 +264,7 @@ def _segment_lse_(block: Tensor, columns: TypedColumns) -> Tensor:
 def _segment_lse(
     block: Tensor, types: Tensor, n_types: int, weight: Tensor | None = None
 ) -> Tensor:
-    """The same for rows in any order, all types at once."""
+    """Do the same for rows in any order, all types at once."""
     index = types[:, None].expand_as(block)
     top = block.new_full((n_types, block.shape[1]), -torch.inf)
     top.scatter_reduce_(0, index, block, "amax")
@@ -265,6 +274,10 @@ def _segment_lse(
         share *= weight[:, None]
     total = torch.zeros_like(top).index_add_(0, types, share)
     return torch.where(top.isinf(), -torch.inf, total.log() + finite)
+
+
+def _sparse(index: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
+    return torch.sparse_coo_tensor(index, values, shape, check_invariants=True).coalesce()
 
 
 def _check_budget(geometry: Costs, n_types: int) -> None:

@@ -1,7 +1,7 @@
 """What it costs to move score from one person to another, streamed in blocks.
 
-Maths: docs/derivation.md, sections 5 and 10. A geometry gives blocks of the cost matrix; passes over
-its blocks give distances from people to *types* of people, which is all that the solvers need.
+Maths: docs/derivation.md, sections 5 and 10. A geometry gives blocks of the cost matrix; passes
+over its blocks give distances from people to *types* of people, which is all that solvers need.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class Geometry:
         sample_weight : (m,), one by default; people without weight are left out.
         n_types : K, by default the largest type plus one.
         """
-        if not epsilon > 0:
-            raise ValueError(f"`epsilon` must be positive; received {epsilon!r}.")
+        if not 0 < epsilon < torch.inf:
+            raise ValueError(f"`epsilon` must be positive and finite; received {epsilon!r}.")
         types, weight, count = self._typed(types, sample_weight, n_types)
         if self._last is not None:
             key, last_types, last_weight, distances = self._last
@@ -73,7 +73,7 @@ class Geometry:
             ):
                 return distances
         distances = soft_distances(self, types, weight, count, epsilon)
-        self._last = ((epsilon, count), types.clone(), weight.clone(), distances)
+        self._last = ((epsilon, count), types, weight, distances)
         return distances
 
     def nearest_distances(
@@ -85,17 +85,22 @@ class Geometry:
     def _typed(
         self, types: Array, sample_weight: Array, n_types: int | None
     ) -> tuple[Tensor, Tensor, int]:
-        types = torch.as_tensor(types, dtype=torch.long, device=self.device)
-        if types.shape != (self.shape[1],):
+        """Return copies, so that results that are kept do not change with the user's arrays."""
+        types = to_tensor(types, "types", device=self.device).to(torch.long, copy=True)
+        weight = torch.ones(self.shape[1], dtype=torch.float64, device=self.device)
+        if sample_weight is not None:
+            weight = to_tensor(sample_weight, "sample_weight", device=self.device).clone()
+        if not types.shape == weight.shape == (self.shape[1],):
             raise ValueError(
-                f"`types` must have one entry a column person: {self.shape[1]}; received "
-                f"{tuple(types.shape)}."
+                f"`types` and `sample_weight` must have one entry a column person: "
+                f"{self.shape[1]}; received {tuple(types.shape)} and {tuple(weight.shape)}."
             )
-        if sample_weight is None:
-            weight = torch.ones(self.shape[1], dtype=torch.float64, device=self.device)
-        else:
-            weight = torch.as_tensor(sample_weight, dtype=torch.float64, device=self.device)
-        return types, weight, int(types.max()) + 1 if n_types is None else n_types
+        count = int(types.max()) + 1 if n_types is None else n_types
+        if int(types.min()) < 0 or int(types.max()) >= count:
+            raise ValueError(f"`types` must be numbered from 0 to {count - 1}, below `n_types`.")
+        if not float(weight.min()) >= 0 or not float(weight.max()) > 0:
+            raise ValueError("`sample_weight` must be non-negative and not all zero.")
+        return types, weight, count
 
     def blocks(
         self, columns: Tensor | None = None, factor: float = 1.0
@@ -237,8 +242,11 @@ class PointCloud(Geometry):
         self.cost = cost
         first, index = distinct_rows(people)
         points = _embed(people, people[first], cost) if isinstance(cost, str) else people[first]
-        self._norms = points.square().sum(1)
         self._points = points
+        self._centre = points.mean(0)  # products of centred numbers cancel less
+        self._norms = (points - self._centre).square().sum(1)
+        if not bool(self._norms.isfinite().all()):
+            raise ValueError("the squares of the features overflow; rescale them, or standardise.")
         self._row_points = self._column_points = torch.arange(len(points), device=rows.device)
         row_index = column_index = index
         if Y is not None:
@@ -256,8 +264,8 @@ class PointCloud(Geometry):
             return lambda start, stop: torch.cdist(Y, X[start:stop], p=1)
         # |y - x|^2 as one product: (-2 y, 1, |y|^2) . (x, |x|^2, 1).
         one = torch.ones_like(self._norms[:, None])
-        left = torch.cat([-2 * Y, one[there], self._norms[there, None]], 1)
-        right = torch.cat([X, self._norms[here, None], one[here]], 1)
+        left = torch.cat([2 * (self._centre - Y), one[there], self._norms[there, None]], 1)
+        right = torch.cat([X - self._centre, self._norms[here, None], one[here]], 1)
         near = NEAR * float(self._norms.max())
         twin = torch.searchsorted(here, there).clamp_max_(len(here) - 1)  # (u,) row point, if any
         twins = torch.nonzero(here[twin] == there).squeeze(1)
@@ -271,7 +279,11 @@ class PointCloud(Geometry):
             squares[same] = torch.inf
             if float(squares.amin()) <= near:  # cancellation: take these from the difference
                 j, i = torch.nonzero(squares <= near, as_tuple=True)
-                squares[j, i] = (Y[j] - X[start + i]).square().sum(1)
+                if len(j) * Y.shape[1] > BLOCK_ENTRIES:
+                    mode = "donot_use_mm_for_euclid_dist"
+                    squares = torch.cdist(Y, X[start:stop], compute_mode=mode).square_()
+                else:
+                    squares[j, i] = (Y[j] - X[start + i]).square().sum(1)
             squares[same] = 0.0
             if self.cost == "sqeuclidean":
                 return squares
@@ -296,7 +308,8 @@ class PointCloud(Geometry):
         if callable(self.cost):
             return super()._max_cost()
         order = 1 if self.cost == "cityblock" else 2
-        radius = torch.linalg.vector_norm(self._points - self._points.mean(0), order, dim=1)
+        points = self._points - self._centre
+        radius = torch.linalg.vector_norm(points, order, dim=1)
         r = radius[self._row_points].sort(descending=True)
         s = radius[self._column_points].sort(descending=True)
         rows, columns = self._row_points[r.indices], self._column_points[s.indices]
@@ -305,15 +318,16 @@ class PointCloud(Geometry):
             reach = int(torch.searchsorted(-s.values, r.values[start] - best))
             if reach == 0:
                 break
-            X = self._points[rows[start : start + step]]
-            for some in columns[:reach].split(BLOCK_ENTRIES // step):
-                best = max(best, float(torch.cdist(X, self._points[some], order).amax()))
+            X = points[rows[start : start + step]]
+            for some in torch.split(columns[:reach], max(1, BLOCK_ENTRIES // step)):
+                best = max(best, float(torch.cdist(X, points[some], order).amax()))
             start, step = start + step, min(4 * step, 512)
         return {"sqeuclidean": best**2, "cosine": best**2 / 2}.get(str(self.cost), best)
 
 
 def _embed(people: Tensor, points: Tensor, cost: str) -> Tensor:
     """Map points so that the cost is a function of their Euclidean (or city-block) distance."""
+    embedded: Tensor
     known = ("euclidean", "sqeuclidean", "cityblock", "cosine", "mahalanobis")
     if cost not in known:
         raise ValueError(f"unknown cost {cost!r}; pass one of {', '.join(known)}, or a function.")
@@ -324,13 +338,15 @@ def _embed(people: Tensor, points: Tensor, cost: str) -> Tensor:
                 "the cosine cost is undefined for people whose features are all zero. Add a "
                 "constant feature or use another cost."
             )
-        return points / norms
-    centre = people.mean(0)  # products of centred numbers cancel less
+        embedded = points / norms
+        return embedded
     if cost == "mahalanobis":
+        centre = people.mean(0)
         _, sizes, axes = torch.linalg.svd(people - centre, full_matrices=False)
         kept = sizes > sizes[0] * max(people.shape) * torch.finfo(torch.float64).eps
-        return (points - centre) @ axes[kept].T * (len(people) - 1) ** 0.5 / sizes[kept]
-    return points - centre
+        embedded = (points - centre) @ axes[kept].T * (len(people) - 1) ** 0.5 / sizes[kept]
+        return embedded
+    return points
 
 
 def distinct_rows(X: Tensor) -> tuple[Tensor, Tensor]:
