@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 BESIDE_THE_CHECKOUT = Path(__file__).parents[2] / "shared" / "data"
-DATA_HOME = Path(os.environ.get("OTFAIR_DATA_HOME") or BESIDE_THE_CHECKOUT)
+DATA_HOME = Path(os.environ.get("OTFAIR_DATA_HOME") or BESIDE_THE_CHECKOUT).expanduser()
 
 
 def pytest_addoption(parser):

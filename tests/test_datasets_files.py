@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import http.server
 import io
+import itertools
 import logging
 import os
 import subprocess
@@ -103,9 +104,9 @@ def file_at(*urls):
     return dataclasses.replace(FILE, urls=urls)
 
 
-def zipped(members):
+def zipped(members, method=zipfile.ZIP_DEFLATED):
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(buffer, "w", method) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
     return buffer.getvalue()
@@ -289,6 +290,28 @@ def test_damaged_archive(server, home):
     assert "sound zip" in error_of(file_at(server.serve("/a.zip", Answer(bytes(archive)))), home)
 
 
+def test_wherever_an_archive_is_damaged():
+    # The readers of its parts raise all sorts of errors; each must become ours.
+    whole = zipped({"é.txt": b"x", "table.csv": CONTENT[:200]})
+    refused = 0
+    for position, change in itertools.product(range(len(whole)), (1, 2, 128, 255)):
+        damaged = bytearray(whole)
+        damaged[position] ^= change
+        with contextlib.suppress(DatasetError):
+            _download._member(bytes(damaged), "table.csv", 200)
+            continue
+        refused += 1
+    assert refused > len(whole)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_methods_that_unpack_without_bound_are_refused(server, home, method):
+    # Of these, the standard library unpacks a whole block before it looks at the size asked for.
+    url = server.serve("/a.zip", Answer(zipped({"table.csv": BOMB}, method)))
+    with little_memory():
+        assert "neither stored nor deflated" in error_of(file_at(url), home)
+
+
 # What is on disk afterwards
 
 
@@ -443,10 +466,17 @@ def test_download_verify_locate(served, server, home):
 def test_download_replaces_a_damaged_file(served, home):
     home.mkdir(parents=True)
     (home / "table.csv").write_bytes(b"damaged")
-    with pytest.raises(DatasetError, match="download_dataset"):
+    with pytest.raises(DatasetError, match=r"(?s)Remove it.*download_dataset"):
         otfair.verify_dataset("bank", home)
     otfair.download_dataset("bank", home, progress=False)
     assert read(FILE, home / "table.csv") == CONTENT
+
+
+def test_damaged_file_without_a_public_home(tmp_path):
+    (tmp_path / "dutch.csv").write_bytes(b"damaged")
+    with pytest.raises(DatasetError, match=r"(?s)no sound `dutch\.csv`.*no open download"):
+        otfair.download_dataset("dutch", tmp_path)
+    assert (tmp_path / "dutch.csv").read_bytes() == b"damaged"
 
 
 def test_verify_lists_every_problem(tmp_path):

@@ -25,6 +25,7 @@ ATTEMPTS = 4
 TIMEOUT = (10.0, 30.0)  # seconds to connect, seconds between two chunks
 CHUNK = 1 << 16
 ARCHIVE_SLACK = 1 << 16  # bytes an archive may be larger than the text that it holds
+BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others unpack more than is asked of them
 
 
 class DatasetError(OSError):
@@ -108,12 +109,14 @@ def _member(body: bytes, name: str, size: int) -> bytes:
     try:
         with zipfile.ZipFile(io.BytesIO(body)) as archive:
             members = [m for m in archive.infolist() if PurePosixPath(m.filename).name == name]
-            if len(members) != 1:
-                raise DatasetError(f"the archive has {len(members)} files called {name}, not one")
-            with archive.open(members[0]) as content:
-                return content.read(size + 1)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+            if len(members) == 1 and members[0].compress_type in BOUNDED:
+                with archive.open(members[0]) as content:
+                    return content.read(size + 1)
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError) as error:
         raise DatasetError(f"the answer is not a sound zip archive ({error})") from error
+    if len(members) != 1:
+        raise DatasetError(f"the archive has {len(members)} files called {name}, not one")
+    raise DatasetError(f"the archive's {name} is neither stored nor deflated")
 
 
 def store(data: bytes, target: Path) -> Path:

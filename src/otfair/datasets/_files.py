@@ -222,7 +222,7 @@ def download_dataset(
             try:
                 read(file, path)
             except DatasetError as error:
-                logger.warning("Fetching %s again. %s", file.name, error)
+                logger.warning("Fetching %s again: %s", file.name, str(error).partition("\n")[0])
                 path = None
         paths[file.name] = path or fetch(file, home, progress=progress)
     return paths
@@ -273,7 +273,7 @@ def read(file: DataFile, path: Path) -> bytes:
     if problem is not None:
         raise DatasetError(
             f"{path} is damaged or another version: {problem}.\n"
-            f"{remedy(file, path.parent)} "
+            f"Remove it. {remedy(file, path.parent)} "
             "`otfair.download_dataset` replaces damaged files that have a public home."
         )
     return data
@@ -319,6 +319,6 @@ def fetch(file: DataFile, home: Path, *, progress: bool = True, backoff: float =
         failures.append(f"{url}: the file is another one than expected, {problem}")
     reasons = "".join(f"- {failure}\n" for failure in failures)
     raise DatasetError(
-        f"`{file.name}` is not in {home} and could not be downloaded.\n{reasons}"
+        f"There is no sound `{file.name}` in {home}, and it could not be downloaded.\n{reasons}"
         f"{remedy(file, home)}"
     )
