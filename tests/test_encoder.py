@@ -1,5 +1,6 @@
 """The encoder: what it must do to each kind of column, for each kind of table."""
 
+import datetime as dt
 import pickle
 
 import numpy as np
@@ -36,6 +37,14 @@ def mixed(frame):
         "constant": ["same"] * 4,
         "all missing": [None] * 4,
     }
+    if frame == "pandas NA":
+        return pd.DataFrame(columns, dtype=object).map(lambda v: pd.NA if v is None else v)
+    if frame == "pyarrow dictionary":
+        table = pa.table(columns)
+        for name in ("text", "code", "constant"):
+            encoded = table[name].dictionary_encode()
+            table = table.set_column(table.column_names.index(name), name, encoded)
+        return table
     if frame == "pandas":
         return pd.DataFrame(columns).astype({"code": "category"})
     if frame == "pandas nullable":
@@ -56,9 +65,11 @@ FRAMES = [
     "pandas nullable",
     "pandas arrow",
     "pandas object",
+    "pandas NA",
     "polars",
     "polars enum",
     "pyarrow",
+    "pyarrow dictionary",
 ]
 
 
@@ -193,6 +204,32 @@ def test_very_large_and_very_small_numbers():
     for size in (1e-300, 1e300):
         encoded = TableEncoder().fit_transform([[size], [3 * size]])
         np.testing.assert_allclose(encoded, [[-1], [1]])
+    # The smallest number there is has no half: treated as a constant, and finite.
+    assert np.isfinite(TableEncoder().fit_transform([[5e-324], [0.0]])).all()
+
+
+@pytest.mark.parametrize(
+    "gaps",
+    [
+        pd.Series([None, None], dtype=object),
+        pd.Series([None, None], dtype="datetime64[ns]"),
+        pl.Series([None, None]),
+        pl.Series([None, None], dtype=pl.Date),
+        pl.Series([None, None], dtype=pl.String),
+    ],
+)
+def test_column_of_gaps_has_no_type(gaps):
+    library = pd if isinstance(gaps, pd.Series) else pl
+    encoder = TableEncoder().fit(pd.DataFrame({"x": [1, 3], "c": ["a", "b"]}))
+    encoded = encoder.transform(library.DataFrame({"x": gaps, "c": gaps}))
+    assert encoded.tolist() == [[0, -1, -1]] * 2
+
+
+def test_category_with_a_value_for_each_person_brings_a_warning():
+    X = pd.DataFrame({"name": [f"person {i}" for i in range(1001)]})
+    with pytest.warns(UserWarning, match=r"'name' has 1001 different values"):
+        TableEncoder().fit(X)
+    TableEncoder().fit(X.head(1000))
 
 
 def test_category_of_numbers_survives_a_gap():
@@ -221,6 +258,10 @@ def test_wrong_columns_are_named():
     ("table", "error", "said"),
     [
         (pd.DataFrame({"day": pd.to_datetime(["2020-01-01"])}), TypeError, "'day'.*Datetime"),
+        (pd.DataFrame({"day": [dt.date(2020, 1, 1)]}), TypeError, "'day'.*type date,"),
+        (pl.DataFrame({"day": [dt.date(2020, 1, 1)]}), TypeError, "'day'.*type Date,"),
+        (np.array([[dt.datetime(2020, 1, 1)]]), TypeError, "'x0'.*[Dd]atetime"),
+        (pd.DataFrame({"raw": [b"a", b"b"]}), TypeError, "'raw'.*type bytes,"),
         (pl.DataFrame({"day": [[1, 2]]}), TypeError, "'day'.*List"),
         (pd.DataFrame({"z": [1j]}), TypeError, "'z'"),
         (
@@ -230,9 +271,12 @@ def test_wrong_columns_are_named():
         ),
         (pd.DataFrame({"x": [1.0, np.inf]}), ValueError, "'x' has infinite values"),
         (pl.DataFrame({"x": [1.0, np.inf]}), ValueError, "'x' has infinite values"),
+        (pd.DataFrame({"x": [-1.7e308, 1.7e308]}), ValueError, "'x'.*numbers beyond"),
         (pl.LazyFrame({"x": [1.0]}), TypeError, "collect"),
         (pd.DataFrame({"a": [1], 2: [3]}), TypeError, "Column names must be text"),
         (pd.DataFrame({"a": []}), ValueError, "0 sample"),
+        (pd.DataFrame(np.empty((0, 3))), ValueError, "0 sample"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), ValueError, "(?s)unique.*'a'"),
         (pl.DataFrame(), ValueError, "0 sample"),
     ],
 )
@@ -246,6 +290,22 @@ def test_number_that_turns_into_text_is_named():
     for library in (pd, pl):
         with pytest.raises(ValueError, match="'age' was numeric when the encoder was fitted"):
             encoder.transform(library.DataFrame({"age": ["old", "young"]}))
+
+
+def test_flag_that_turns_into_a_number_is_named():
+    encoder = TableEncoder().fit(pd.DataFrame({"flag": [True, False]}))
+    for library in (pd, pl):
+        with pytest.raises(ValueError, match="'flag' was True or False"):
+            encoder.transform(library.DataFrame({"flag": [1, 0]}))
+        gap = encoder.transform(library.DataFrame({"flag": [np.nan]}))
+        assert gap.tolist() == [[-1, -1]]
+
+
+def test_category_that_turns_into_a_date_is_named():
+    encoder = TableEncoder().fit(pd.DataFrame({"day": ["2020-01-01", "2020-01-02"]}))
+    for library in (pd, pl):
+        with pytest.raises(TypeError, match="'day'"):
+            encoder.transform(library.DataFrame({"day": [dt.datetime(2020, 1, 1)]}))
 
 
 # As part of scikit-learn

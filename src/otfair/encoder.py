@@ -17,7 +17,11 @@ from sklearn.utils.validation import _check_feature_names_in, check_array, check
 Floats = NDArray[np.float64]
 UNKNOWN = -1  # code of a category without an output column; `pandas.factorize` uses it for missing
 CATEGORIES = (nw.String, nw.Categorical, nw.Enum, nw.Boolean)
-NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal")  # as pandas infers objects
+# A column of objects is judged by its values; these are pandas' words for what they are.
+OBJECT_NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal")
+OBJECT_CATEGORIES = ("string", "boolean", "mixed", "mixed-integer", "empty")
+LARGEST = np.finfo(np.float64).max / 4  # differences of such numbers do not overflow
+MANY_VALUES = 1000  # of one category, each of them a dense column
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +73,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     - A column that was constant in `fit` is kept, so that the width depends on the values alone. It
       is 0 on the rows of `fit`; a different value later is shifted but not scaled.
     - Values of a category are compared as text: 1 in one table is "1" in another.
+    - A category of more than 1000 values, such as people's names, brings a warning:
+      the output is dense.
 
     Examples
     --------
@@ -227,8 +233,6 @@ def _as_table(X: Any) -> tuple[nw.DataFrame[Any], bool]:
             f"Column names must be text, all of them or none; got text and {', '.join(kinds)}. "
             "Convert them: `X.columns = X.columns.astype(str)`."
         )
-    if kinds:
-        return _without_names(X), False
     rows, columns = table.shape
     for count, what in ((rows, "sample(s)"), (columns, "feature(s)")):
         if count == 0:
@@ -236,7 +240,7 @@ def _as_table(X: Any) -> tuple[nw.DataFrame[Any], bool]:
                 f"Found a table with 0 {what} (shape=({rows}, {columns})) while a minimum of 1 is "
                 "required."
             )
-    return table, True
+    return (_without_names(X), False) if kinds else (table, True)
 
 
 def _without_names(table: pd.DataFrame) -> nw.DataFrame[Any]:
@@ -249,11 +253,15 @@ def _is_number(column: nw.Series[Any]) -> bool:
     dtype = column.dtype
     if dtype.is_numeric():
         return True
+    kind, suited = str(dtype), dtype in CATEGORIES
     if dtype == nw.Object:
-        return pd.api.types.infer_dtype(column.to_native(), skipna=True) in NUMBERS
-    if dtype not in CATEGORIES and not column.is_null().all():
+        kind = pd.api.types.infer_dtype(column.to_numpy(), skipna=True)
+        if kind in OBJECT_NUMBERS:
+            return True
+        suited = kind in OBJECT_CATEGORIES
+    if not suited and not column.is_null().all():
         raise TypeError(
-            f"Column {column.name!r} has the type {dtype}, neither a number nor a category. "
+            f"Column {column.name!r} has the type {kind}, neither a number nor a category. "
             "Turn it into a number (such as days since a date) or into text first."
         )
     return False
@@ -261,10 +269,17 @@ def _is_number(column: nw.Series[Any]) -> bool:
 
 def _numbers(column: nw.Series[Any]) -> Floats:
     """Values of a numeric column, NaN where missing."""
-    values = column.cast(nw.Float64).to_numpy().astype(np.float64)
-    if np.isinf(values).any():
+    if column.is_null().all():  # of any type, even one that can't be cast
+        return np.full(len(column), np.nan)
+    if column.dtype == nw.Object:
+        values = column.to_numpy()
+        values = np.where(pd.isna(values), np.nan, values).astype(np.float64)
+    else:
+        values = column.cast(nw.Float64).to_numpy().astype(np.float64)
+    if (np.abs(values) > LARGEST).any():
         raise ValueError(
-            f"Column {column.name!r} has infinite values. Replace them by a number or by NaN."
+            f"Column {column.name!r} has infinite values, or numbers beyond {LARGEST:.0e}. "
+            "Replace them by a number or by NaN."
         )
     return values
 
@@ -272,6 +287,9 @@ def _numbers(column: nw.Series[Any]) -> Floats:
 def _codes(column: nw.Series[Any]) -> tuple[NDArray[np.intp], list[str]]:
     """Distinct values of a category as text, and the position of each row's; -1 where missing."""
     native = column.to_native()
+    if not isinstance(native, pd.Series) and column.dtype in (nw.Categorical, nw.Enum):
+        # Not straight to NumPy: pyarrow would put some other row's value into the gaps.
+        column = column.cast(nw.String)
     values = native if isinstance(native, pd.Series) else column.to_numpy()
     try:
         codes, distinct = pd.factorize(values)
@@ -299,7 +317,8 @@ def _fit_number(column: nw.Series[Any]) -> _Column:
     low, span = values.min(), np.ptp(values)
     # In units of the span: exact for a constant, and no overflow for very large numbers.
     units = (values - low) / span if span > 0 else np.zeros_like(values)
-    mean, scale = low + span * units.mean(), span * units.std() if span > 0 else 1.0
+    mean, scale = low + span * units.mean(), span * units.std()
+    scale = scale if scale > 0 else 1.0  # a constant, or numbers too close for a spread
     gap_mean, gap_scale = _dummy_moments(gaps.mean())
     width = 2 if gaps.any() else 1
     return _Column(
@@ -317,6 +336,12 @@ def _fit_category(column: nw.Series[Any]) -> _Column:
     # Whole numbers in the order of numbers, all else in the order of text.
     key = (lambda v: (len(v), v)) if all(v.isdecimal() for v in labels) else str
     levels = tuple(sorted(set(labels), key=key))
+    if len(levels) > MANY_VALUES:
+        warnings.warn(
+            f"Column {column.name!r} has {len(levels)} different values and becomes as many "
+            "columns. Leave it out if it names people rather than describes them.",
+            stacklevel=3,
+        )
     positions = _positions(levels, missing, codes, labels)
     shares = np.bincount(positions, minlength=len(levels) + missing) / len(codes)
     mean, scale = _dummy_moments(shares)
@@ -340,8 +365,8 @@ def _positions(
 
 
 def _write_number(block: Floats, learnt: _Column, column: nw.Series[Any]) -> None:
-    readable = _is_number(column) or column.dtype == nw.Boolean or column.is_null().all()
-    if not readable:
+    # Nothing at all can be read as numbers that are missing.
+    if not (_is_number(column) or column.dtype == nw.Boolean or column.is_null().all()):
         raise ValueError(
             f"Column {column.name!r} was numeric when the encoder was fitted, and now has the type "
             f"{column.dtype}. Convert it to numbers, as it was then."
@@ -355,6 +380,13 @@ def _write_number(block: Floats, learnt: _Column, column: nw.Series[Any]) -> Non
 
 
 def _write_category(block: Floats, learnt: _Column, column: nw.Series[Any]) -> None:
+    # Codes may come as numbers. Flags may not: 1 is not "True", so all would pass for unknown.
+    flags = bool(learnt.levels) and {"False", "True"}.issuperset(learnt.levels or ())
+    if _is_number(column) and flags and not np.isnan(_numbers(column)).all():
+        raise ValueError(
+            f"Column {column.name!r} was True or False when the encoder was fitted, and now holds "
+            "numbers. Convert it to booleans, as it was then."
+        )
     positions = _positions(learnt.levels or (), learnt.missing, *_codes(column))
     block[:] = -learnt.mean / learnt.scale
     rows = np.flatnonzero(positions != UNKNOWN)
