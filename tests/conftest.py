@@ -23,12 +23,23 @@ def data_home():
     return DATA_HOME
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item):
-    # With the data there, a data test that is skipped for whatever reason fails the run.
-    report = yield
-    needs_data = "data_home" in getattr(item, "fixturenames", ())
+# With the data there, a data test that is skipped for whatever reason fails the run.
+
+
+def _fail_if_skipped(report, needs_data):
     if report.skipped and not hasattr(report, "wasxfail") and needs_data and DATA_HOME.is_dir():
         report.outcome = "failed"
         report.longrepr = f"skipped, although {DATA_HOME} is there: {report.longrepr}"
     return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    return _fail_if_skipped((yield), "data_home" in getattr(item, "fixturenames", ()))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    # A module that skips itself has no tests to ask, so ask its text.
+    is_module = isinstance(collector, pytest.Module) and collector.path.suffix == ".py"
+    return _fail_if_skipped((yield), is_module and "data_home" in collector.path.read_text("utf-8"))

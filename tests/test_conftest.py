@@ -16,6 +16,8 @@ import pytest
         (True, "pass", 0, "1 passed"),
         (True, "pytest.skip('no time')", 1, "skipped, although"),
         (True, "raise OSError('damaged')", 1, "OSError: damaged"),
+        # The whole module: a run that can't collect it ends with code 2.
+        (True, "pass\npytest.skip('not today', allow_module_level=True)", 2, "skipped, although"),
     ],
 )
 def test_data_tests_are_skipped_only_without_data(tmp_path, folder_is_there, body, code, said):
