@@ -36,8 +36,8 @@ def peo_violation(
     Examples
     --------
     >>> from otfair import peo_violation
-    >>> peo_violation([0.9, 0.8, 0.2, 0.1], ["a", "b", "a", "b"], [1, 1, 0, 0])
-    0.999999...
+    >>> round(peo_violation([0.9, 0.8, 0.2, 0.1], ["a", "b", "a", "b"], [1, 1, 0, 0]), 6)
+    1.0
     """
     return _violation(EqualizedOdds(), scores, sensitive_features, labels, sample_weight)
 
