@@ -73,8 +73,6 @@ def test_constant_scores_are_fair_in_every_batch_and_can_be_kept_by_the_columns(
     np.testing.assert_array_equal(c.column_weight, weight)
     assert len(c.column_types) == len(labels)
     np.testing.assert_array_equal(c.types, c.column_types[rows])
-    assert not c.same_people
-    assert people.constraints().same_people
 
 
 def test_a_batch_is_normalised_by_its_own_shares_and_not_by_those_of_everybody():
@@ -179,7 +177,6 @@ def test_a_matrix_is_rebuilt_from_its_types_and_equal_columns_are_one_type(seed)
     assert c.vectors.shape == (d, len({tuple(column + 0.0) for column in G.T}))
     assert c.names == tuple(f"row {i}" for i in range(d))
     assert not c.target.any()
-    assert c.same_people
 
 
 def test_columns_that_differ_in_the_last_bit_are_two_types():
@@ -199,19 +196,18 @@ def test_a_matrix_may_come_in_any_container(wrap):
     assert c.names == ("x", "y")
 
 
-def test_receivers_may_have_a_matrix_of_their_own():
+def test_receivers_may_be_other_people_of_the_matrix():
     for wrap in (np.array, torch.tensor, list):
         c = Constraints.from_matrix(
-            wrap([[1.0, -1.0]]),
-            sample_weight=[2, 3],
-            column_matrix=wrap([[1.0, -1.0, -1.0]]),
-            column_weight=[1, 1, 4],
+            wrap([[1.0, -1.0, 1.0, -1.0, -1.0]]),
+            sample_weight=[2, 3, 1, 1, 4],
+            rows=[0, 1],
+            columns=[2, 3, 4],
         )
         assert c.matrix.tolist() == [[1, -1]]
         assert c.vectors[:, c.column_types].tolist() == [[1, -1, -1]]
         assert c.column_mass.tolist() == [5, 1]
         assert c.sample_weight.tolist() == [2, 3]
-        assert not c.same_people
 
 
 def test_a_matrix_without_rows_constrains_nothing():
@@ -228,9 +224,6 @@ def test_a_matrix_without_rows_constrains_nothing():
         ([[1, -1]], {"target": [0, 0]}, r"`target` must have one entry a row of G: 1.*\(2,\)"),
         ([[1, -1]], {"names": ["a", "b"]}, "`names` must have one entry a row"),
         ([[1, -1]], {"sample_weight": [1]}, "`sample_weight` must have one entry a person: 2"),
-        ([[1, -1]], {"column_matrix": [[1], [1]]}, "`column_matrix` must have one row"),
-        ([[1, -1]], {"column_weight": [1, 1]}, "`column_weight` belongs to `column_matrix`"),
-        ([[1, -1]], {"column_matrix": [[1, -1]], "column_weight": [1]}, "one entry a person: 2"),
     ],
 )
 def test_a_matrix_that_does_not_fit_is_refused(G, arguments, message):

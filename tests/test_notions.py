@@ -18,8 +18,8 @@ from otfair import (
     EqualOpportunity,
     LinearNotion,
     PredictiveEquality,
+    attributes,
 )
-from otfair import notions as notions_module
 
 SEX = ["F", "M", "M", "F", "M"]
 LABELS = [1, 0, 1, 0, 1]
@@ -466,6 +466,6 @@ def test_bad_input_is_refused_with_a_remedy(notion, args, message):
 
 
 def test_crossing_too_many_groups_is_refused(monkeypatch):
-    monkeypatch.setattr(notions_module, "MAX_CROSSED_GROUPS", 3)
+    monkeypatch.setattr(attributes, "MAX_CROSSED_GROUPS", 3)
     with pytest.raises(ValueError, match=r"crossing \['a', 'b'\] gives 4 groups.*merge"):
         DemographicParity(intersectional=True).constraints({"a": [0, 1], "b": [1, 0]})

@@ -112,7 +112,6 @@ class People:
             column_types=like_input(column_types, self.as_tensor),
             column_weight=like_input(column_weight, self.as_tensor),
             column_mass=like_input(column_mass.masked_fill(shut, 0.0), self.as_tensor),
-            same_people=rows is None and columns is None,
             always_feasible=covered and RowKind.FIXED not in table.kinds,
         )
         if not out.always_feasible:
@@ -144,7 +143,6 @@ class Constraints:
     sample_weight : (n,) w; a person of weight w counts as w copies.
     column_types, column_weight : the same for the people who may receive score.
     column_mass : (K,) their weight in each type, zero for types that are shut out.
-    same_people : whether rows and columns are the same people.
     always_feasible : whether fair scores are known to exist, so that a solver need not check.
     """
 
@@ -158,7 +156,6 @@ class Constraints:
     column_types: Array
     column_weight: Array
     column_mass: Array
-    same_people: bool
     always_feasible: bool
 
     @property
@@ -177,8 +174,8 @@ class Constraints:
         names: Sequence[str] | None = None,
         sample_weight: Array = None,
         *,
-        column_matrix: Array = None,
-        column_weight: Array = None,
+        rows: Array = None,
+        columns: Array = None,
     ) -> Constraints:
         """Constrain scores by your own linear rows: `G @ (sample_weight * scores) == target`.
 
@@ -188,8 +185,8 @@ class Constraints:
         target : (d,), zero by default.
         names : what to call the rows in results and errors.
         sample_weight : (n,), one by default.
-        column_matrix, column_weight : the same rows for the people who receive score, where those
-            are not the people whose scores are moved.
+        rows, columns : where the people whose scores are moved are not those who may receive score,
+            the indices of both among the people of `G`.
 
         Examples
         --------
@@ -200,38 +197,16 @@ class Constraints:
         >>> c.types
         array([1, 1, 0, 0])
         """
-        return people_from_matrix(
-            G, target, names, sample_weight, column_matrix, column_weight
-        ).constraints(*_split(G, column_matrix))
+        return people_from_matrix(G, target, names, sample_weight).constraints(rows, columns)
 
 
 def people_from_matrix(
-    G: Array,
-    target: Array,
-    names: Sequence[str] | None,
-    sample_weight: Array,
-    column_matrix: Array = None,
-    column_weight: Array = None,
+    G: Array, target: Array, names: Sequence[str] | None, sample_weight: Array
 ) -> People:
     """Type people by the exact values of their columns of G."""
     matrix = to_tensor(G, "G", ndim=2)
     d, n = matrix.shape
     weight = check_weight(sample_weight, n, matrix.device)
-    if column_matrix is None and column_weight is not None:
-        raise ValueError(
-            "`column_weight` belongs to `column_matrix`, which is missing. Pass both, or weigh the "
-            "people of G with `sample_weight`."
-        )
-    if column_matrix is not None:
-        columns = to_tensor(column_matrix, "column_matrix", ndim=2, device=matrix.device)
-        if columns.shape[0] != d:
-            raise ValueError(
-                f"`column_matrix` must have one row a constraint: {d}, as G; received "
-                f"{columns.shape[0]}."
-            )
-        m = columns.shape[1]
-        weight = torch.cat([weight, check_weight(column_weight, m, matrix.device)])
-        matrix = torch.cat([matrix, columns], 1)
     b = torch.zeros(d, dtype=matrix.dtype) if target is None else to_tensor(target, "target")
     if b.shape != (d,):
         raise ValueError(
@@ -359,13 +334,6 @@ def _take(values: Tensor, index: Array) -> Tensor:
         )
     chosen = chosen if chosen.dtype is torch.bool else chosen.long()
     return values[chosen.to(values.device)]
-
-
-def _split(G: Array, column_matrix: Array) -> tuple[Array, Array]:
-    if column_matrix is None:
-        return None, None
-    n, m = np.shape(G)[1], np.shape(column_matrix)[1]
-    return np.arange(n), np.arange(n, n + m)
 
 
 def _numbered(word: str, count: int) -> tuple[str, ...]:

@@ -97,14 +97,8 @@ class SoftDistances:
     def mean_cost(self) -> Tensor:
         """Mean cost of mass sent from i to type k, (n, K); zero for a type without people."""
         out = self._point_zeros()
-        logw = self.columns.weight.log()[:, None]
-        for start, stop, cost in self.geometry.blocks(self.columns.points):
-            D = self._point_values[:, start:stop]
-            for k, rows in self.columns.segments():
-                share = ((D[k] - cost[rows]) / self.epsilon + logw[rows]).clamp_min_(
-                    LOWEST_EXPONENT
-                )
-                out[k, start:stop] = share.exp_().mul_(cost[rows]).sum(0)
+        for k, rows, columns, share, cost in self._shares():
+            out[k, columns] = self.columns.weight[rows] @ share.mul_(cost)
         return out[:, self.geometry.row_index].T
 
     def column_mass(self, type_mass: Tensor) -> Tensor:
@@ -114,12 +108,17 @@ class SoftDistances:
         """
         received = torch.zeros_like(self.columns.weight)  # (u,), a unit of weight
         mass = self._point_zeros().T.index_add_(0, self.geometry.row_index, type_mass).T  # (K, r)
-        for start, stop, cost in self.geometry.blocks(self.columns.points, 1 / self.epsilon):
-            D = self._point_values[:, start:stop] / self.epsilon
-            for k, rows in self.columns.segments():
-                share = cost[rows].neg_().add_(D[k]).clamp_min_(LOWEST_EXPONENT).exp_()
-                received[rows] += share @ mass[k, start:stop]
+        for k, rows, columns, share, _ in self._shares():
+            received[rows] += share @ mass[k, columns]
         return torch.cat([received, received.new_zeros(1)])[self.columns.member]
+
+    def _shares(self) -> Iterator[tuple[int, slice, slice, Tensor, Tensor]]:
+        """Yield (type, its column points, row points, share a unit of weight, cost), (u_k, b)."""
+        for start, stop, cost in self.geometry.blocks(self.columns.points):
+            for k, rows in self.columns.segments():
+                exponent = (self._point_values[k, start:stop] - cost[rows]).div_(self.epsilon)
+                share = exponent.clamp_min_(LOWEST_EXPONENT).exp_()
+                yield k, rows, slice(start, stop), share, cost[rows]
 
     def plan(self, type_mass: Tensor, threshold: float) -> Tensor:
         """Return the coupling (n, m), sparse, without entries up to `threshold` of a row's mass."""

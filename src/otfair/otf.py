@@ -93,7 +93,7 @@ def smooth_otf(
     >>> people = otfair.PointCloud([[0.0], [1.0], [0.1], [0.9]])
     >>> t = otfair.smooth_otf([0.9, 0.6, 0.5, 0.2], people, fair, epsilon=1e-3)
     >>> t.converged, t.fair_scores.round(3)
-    (True, array([0.525, 0.575, 0.875, 0.225]))
+    (True, array([0.66, 0.44, 0.74, 0.36]))
     """
     problem = _smooth_problem(scores, geometry, constraints, epsilon)
     method = _solver(solver, options)
@@ -143,7 +143,7 @@ def adjusted_otf(
     >>> people = otfair.PointCloud([[0.0], [1.0], [0.1], [0.9]])
     >>> a = otfair.adjusted_otf([0.9, 0.6, 0.5, 0.2], people, fair)
     >>> round(a.value, 4), a.gradient.round(3)
-    (0.0374, array([ 0.049,  0.05 , -0.05 , -0.049]))
+    (0.0391, array([ 0.049,  0.049, -0.049, -0.049]))
     >>> abs(otfair.adjusted_otf([0.5, 0.5, 0.5, 0.5], people, fair).value) < 1e-12
     True
     """

@@ -1,0 +1,210 @@
+"""Columns of people, numbered: sensitive attributes, strata, and the types they make together.
+
+Maths: docs/derivation.md, section 5. Everything is grouped by value, never by rounded numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TypeAlias
+
+import numpy as np
+import torch
+
+from otfair.arrays import Array, Column, to_columns
+from otfair.constraints import RowKind, TypeTable
+
+MAX_CATEGORICAL_INTEGERS = 10
+MAX_CROSSED_GROUPS = 10_000
+Columns: TypeAlias = Sequence[str | int] | str | int
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A sensitive column, numbered: `codes` index `values`, which are groups or numbers."""
+
+    codes: np.ndarray  # (n,)
+    values: np.ndarray  # (v,) group names, or distinct numbers in order
+    name: str
+    is_group: bool
+
+    def value_names(self) -> list[str]:
+        """Return what to call each value."""
+        if self.is_group:
+            return [str(v) for v in self.values]
+        return [f"{self.name}={v:.6g}" for v in self.values]
+
+
+@dataclass(frozen=True)
+class Strata:
+    """The people a row compares: each person's stratum, -1 where no row speaks of them."""
+
+    codes: np.ndarray  # (n,)
+    names: list[str]
+    outside: str = ""  # what to call people without a stratum
+
+
+def named(columns: list[Column], single: str = "group") -> list[Column]:
+    """Give columns without a name one, and refuse two of the same name."""
+    if len(columns) == 1 and columns[0].name is None:
+        return [Column(single, columns[0].values, columns[0].categories)]
+    out = [
+        c if c.name is not None else Column(f"{single}{j}", c.values, c.categories)
+        for j, c in enumerate(columns)
+    ]
+    names = [c.name for c in out]
+    if repeated := {name for name in names if names.count(name) > 1}:
+        raise ValueError(f"column names must differ; {sorted(map(str, repeated))} come twice.")
+    return out
+
+
+def chosen_names(chosen: Columns, columns: list[Column], argument: str) -> set[str]:
+    """Return the names of the columns that a user chose by name or position."""
+    names = [str(c.name) for c in columns]
+    out = set()
+    for item in [chosen] if isinstance(chosen, (str, int)) else chosen:
+        if isinstance(item, (int, np.integer)) and -len(names) <= item < len(names):
+            out.add(names[item])
+        elif item in names:
+            out.add(str(item))
+        else:
+            raise ValueError(f"`{argument}` names {item!r}; the columns are {names}.")
+    return out
+
+
+def looks_categorical(column: Column) -> bool:
+    """Whether a column is read as groups unless told otherwise."""
+    kind = column.values.dtype.kind
+    if kind in "iu":
+        return len(np.unique(column.values)) <= MAX_CATEGORICAL_INTEGERS
+    return kind != "f"
+
+
+def read_group(column: Column) -> Attribute:
+    """Read the groups of a column, in the order of its categories if it declares them."""
+    if column.categories is not None:
+        order = {category: code for code, category in enumerate(column.categories)}
+        codes = np.array([order[str(v)] for v in column.values])
+        values: Sequence[object] = column.categories
+    else:
+        unique, codes = np.unique(column.values, return_inverse=True)
+        values = unique.tolist()
+    names = np.array([f"{column.name}={value}" for value in values], dtype=object)
+    return Attribute(codes, names, str(column.name), is_group=True)
+
+
+def read_number(column: Column) -> Attribute:
+    """Read the distinct values of a continuous column."""
+    if column.values.dtype.kind not in "biuf":
+        raise ValueError(
+            f"sensitive column {column.name!r} is named as continuous but holds text, such as "
+            f"{str(column.values[0])!r}; convert it to numbers or leave it out of `continuous`."
+        )
+    values, codes = np.unique(column.values.astype(np.float64) + 0.0, return_inverse=True)
+    return Attribute(codes, values, str(column.name), is_group=False)
+
+
+def refuse_single(attribute: Attribute, present: np.ndarray) -> None:
+    """Raise where the people present, (n,) bool, leave nothing to compare."""
+    codes = np.unique(attribute.codes[present])
+    if len(codes) < 2:
+        kind = "group" if attribute.is_group else "value"
+        raise ValueError(
+            f"sensitive column {attribute.name!r} has only one {kind} here, "
+            f"{attribute.value_names()[codes[0]]!r}, so there is nothing to compare it with. Leave "
+            "the column out, or pass people of the others too (those without weight do not count)."
+        )
+
+
+def cross(groups: list[Attribute]) -> Attribute:
+    """Cross the groups of several columns into those of one."""
+    count = int(np.prod([len(g.values) for g in groups]))
+    if count > MAX_CROSSED_GROUPS:
+        raise ValueError(
+            f"crossing {[g.name for g in groups]} gives {count} groups, more than "
+            f"{MAX_CROSSED_GROUPS}; merge rare categories or cross fewer columns."
+        )
+    names = [
+        " & ".join(map(str, combination)) for combination in product(*(g.values for g in groups))
+    ]
+    codes = np.ravel_multi_index([g.codes for g in groups], [len(g.values) for g in groups])
+    return Attribute(codes, np.array(names, dtype=object), " & ".join(g.name for g in groups), True)
+
+
+def binary_labels(labels: Array, n: int, notion: str) -> np.ndarray:
+    """Return the labels as zeros and ones, (n,), or say what is wrong with them."""
+    if labels is None:
+        raise ValueError(
+            f"{notion} compares people of equal label: pass `labels` (0 or 1 a person)."
+        )
+    columns = to_columns(labels, "labels")
+    if len(columns) != 1:
+        raise ValueError(f"`labels` must be one column of zeros and ones; received {len(columns)}.")
+    values = columns[0].values
+    same_length("labels", len(values), n)
+    found = np.unique(values)
+    if values.dtype.kind not in "biuf" or not np.isin(found, [0, 1]).all():
+        shown = ", ".join(repr(v) for v in found[:5].tolist())
+        raise ValueError(
+            f"`labels` must be 0 or 1; received the values {shown}"
+            f"{', ...' if len(found) > 5 else ''}. Map the positive outcome to 1 and the other to "
+            "0, for example with `(y == positive).astype(int)`."
+        )
+    return values.astype(np.int64)
+
+
+def same_length(argument: str, received: int, n: int) -> None:
+    """Raise unless an argument has one entry a person."""
+    if received != n:
+        raise ValueError(
+            f"`{argument}` has {received} entries but `sensitive_features` has {n} people; "
+            "pass one entry a person, in the same order."
+        )
+
+
+def number_types(strata: np.ndarray, attributes: list[Attribute]) -> tuple[np.ndarray, np.ndarray]:
+    """Return each person's type and, for each type, the first person of it.
+
+    A type is a distinct combination of stratum and values; people without a stratum are one type.
+    """
+    types = strata
+    for attribute in attributes:
+        codes = np.where(strata < 0, 0, attribute.codes)
+        _, types = np.unique(types * len(attribute.values) + codes, return_inverse=True)
+    _, first, types = np.unique(types, return_index=True, return_inverse=True)
+    return types, first
+
+
+def tabulate(strata: Strata, attributes: list[Attribute], first: np.ndarray) -> TypeTable:
+    """Lay out one row a stratum and a group (or continuous attribute), one column a type."""
+    levels = strata.codes[first]  # (K,)
+    design, inside, kinds, names = [], [], [], []
+    for level, stratum in enumerate(strata.names):
+        given = f" | {stratum}" if stratum else ""
+        for attribute in attributes:
+            codes = attribute.codes[first]  # (K,)
+            if attribute.is_group:
+                rows = [(codes == code, name) for code, name in enumerate(attribute.values)]
+            else:
+                rows = [(attribute.values[codes], attribute.name)]
+            for row, name in rows:
+                design.append(row.astype(np.float64))
+                inside.append(levels == level)
+                kinds.append(RowKind.GROUP if attribute.is_group else RowKind.CONTINUOUS)
+                names.append(f"{name}{given}")
+    values = [attribute.value_names() for attribute in attributes]
+    type_names = []
+    for level, person in zip(levels.tolist(), first.tolist()):
+        parts = [v[a.codes[person]] for v, a in zip(values, attributes)] if level >= 0 else []
+        stratum = strata.names[level] if level >= 0 else strata.outside
+        type_names.append(", ".join([*parts, *([stratum] if stratum else [])]))
+    return TypeTable(
+        design=torch.as_tensor(np.array(design)),
+        strata=torch.as_tensor(np.array(inside)),
+        kinds=tuple(kinds),
+        target=torch.zeros(len(names), dtype=torch.float64),
+        names=tuple(names),
+        type_names=tuple(type_names),
+    )
