@@ -243,8 +243,8 @@ class PointCloud(Geometry):
         first, index = distinct_rows(people)
         points = _embed(people, people[first], cost) if isinstance(cost, str) else people[first]
         self._points = points
-        self._centre = points.mean(0)  # products of centred numbers cancel less
-        self._norms = (points - self._centre).square().sum(1)
+        self._centred = points - points.mean(0)  # products of centred numbers cancel less
+        self._norms = self._centred.square().sum(1)
         if not bool(self._norms.isfinite().all()):
             raise ValueError("the squares of the features overflow; rescale them, or standardise.")
         self._row_points = self._column_points = torch.arange(len(points), device=rows.device)
@@ -257,15 +257,16 @@ class PointCloud(Geometry):
 
     def _raw_blocks(self, columns: Tensor) -> Callable[[int, int], Tensor]:
         here, there = self._row_points, self._column_points[columns]
-        X, Y = self._points[here], self._points[there]
-        if callable(self.cost):
+        if callable(self.cost) or self.cost == "cityblock":
+            X, Y = self._points[here], self._points[there]
+            if self.cost == "cityblock":
+                return lambda start, stop: torch.cdist(Y, X[start:stop], p=1)
             return lambda start, stop: self._called_block(X[start:stop], Y).T.clone()
-        if self.cost == "cityblock":
-            return lambda start, stop: torch.cdist(Y, X[start:stop], p=1)
         # |y - x|^2 as one product: (-2 y, 1, |y|^2) . (x, |x|^2, 1).
-        one = torch.ones_like(self._norms[:, None])
-        left = torch.cat([2 * (self._centre - Y), one[there], self._norms[there, None]], 1)
-        right = torch.cat([X - self._centre, self._norms[here, None], one[here]], 1)
+        norms, one = self._norms[:, None], torch.ones_like(self._norms[:, None])
+        left = torch.cat([-2 * self._centred, one, norms], 1)[there]
+        right = torch.cat([self._centred, norms, one], 1)
+        right = right if len(here) == len(right) else right[here]
         near = NEAR * float(self._norms.max())
         twin = torch.searchsorted(here, there).clamp_max_(len(here) - 1)  # (u,) row point, if any
         twins = torch.nonzero(here[twin] == there).squeeze(1)
@@ -279,11 +280,13 @@ class PointCloud(Geometry):
             squares[same] = torch.inf
             if float(squares.amin()) <= near:  # cancellation: take these from the difference
                 j, i = torch.nonzero(squares <= near, as_tuple=True)
-                if len(j) * Y.shape[1] > BLOCK_ENTRIES:
+                if len(j) * self._points.shape[1] > BLOCK_ENTRIES:
+                    X, Y = self._points[here[start:stop]], self._points[there]
                     mode = "donot_use_mm_for_euclid_dist"
-                    squares = torch.cdist(Y, X[start:stop], compute_mode=mode).square_()
+                    squares = torch.cdist(Y, X, compute_mode=mode).square_()
                 else:
-                    squares[j, i] = (Y[j] - X[start + i]).square().sum(1)
+                    difference = self._points[there[j]] - self._points[here[start + i]]
+                    squares[j, i] = difference.square().sum(1)
             squares[same] = 0.0
             if self.cost == "sqeuclidean":
                 return squares
@@ -308,7 +311,7 @@ class PointCloud(Geometry):
         if callable(self.cost):
             return super()._max_cost()
         order = 1 if self.cost == "cityblock" else 2
-        points = self._points - self._centre
+        points = self._centred
         radius = torch.linalg.vector_norm(points, order, dim=1)
         r = radius[self._row_points].sort(descending=True)
         s = radius[self._column_points].sort(descending=True)
