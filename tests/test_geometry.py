@@ -414,3 +414,23 @@ def test_a_matrix_that_makes_no_sense_is_refused(C, message):
 def test_types_weights_and_epsilon_that_make_no_sense_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         PointCloud(np.eye(3)).soft_distances(*arguments)
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_some_rows_are_those_of_the_whole_with_distances_looked_up(given, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(40, 2)), 1)[rng.integers(0, 25, 40)]  # with identical people
+    whole = CostMatrix(cdist(X, X)) if given else PointCloud(X)
+    types = rng.integers(0, 3, 40)
+    index = [7, 3, 3, 39, 0]
+    fresh = whole.rows(index)
+    np.testing.assert_allclose(fresh.cost_matrix(), whole.cost_matrix()[index], atol=1e-15)
+    made = fresh.soft_distances(types, 0.1)
+    expected = whole.soft_distances(types, 0.1)
+    np.testing.assert_allclose(made.values, expected.values[index], atol=1e-13)
+    some = whole.rows(index)
+    monkeypatch.setattr(some, "blocks", None)  # a pass would fail
+    found = some.soft_distances(types, 0.1)
+    assert torch.equal(found.values, expected.values[index])
+    monkeypatch.undo()
+    np.testing.assert_allclose(found.mean_cost, expected.mean_cost[index], atol=1e-13)

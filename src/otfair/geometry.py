@@ -6,7 +6,9 @@ over its blocks give distances from people to *types* of people, which is all th
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -81,6 +83,27 @@ class Geometry:
     ) -> NearestDistances:
         """Distance of each row to the nearest column person of each type, and who it is, (n, K)."""
         return nearest_distances(self, *self._typed(types, sample_weight, n_types))
+
+    def rows(self, index: Array) -> Geometry:
+        """Return the geometry of some rows; soft distances at hand are looked up, not made anew.
+
+        Parameters
+        ----------
+        index : (b,) which of the rows, in any order.
+        """
+        view = copy.copy(self)
+        chosen = torch.as_tensor(index, dtype=torch.long, device=self.device)
+        points, view.row_index = torch.unique(self.row_index[chosen], return_inverse=True)
+        view.n_row_points, view.shape = len(points), (len(chosen), self.shape[1])
+        view._keep_rows(points)
+        if self._last is not None:
+            key, types, weight, whole = self._last
+            some = replace(whole, values=whole.values.T[:, chosen].T, geometry=view)
+            view._last = (key, types, weight, some)
+        return view
+
+    def _keep_rows(self, points: Tensor) -> None:
+        raise NotImplementedError
 
     def _typed(
         self, types: Array, sample_weight: Array, n_types: int | None
@@ -190,6 +213,9 @@ class CostMatrix(Geometry):
     def _raw_blocks(self, columns: Tensor) -> Callable[[int, int], Tensor]:
         return lambda start, stop: self._transposed[columns, start:stop]
 
+    def _keep_rows(self, points: Tensor) -> None:
+        self._transposed = self._transposed[:, points]
+
 
 class PointCloud(Geometry):
     """Costs between people's features, computed when needed and never stored as a whole.
@@ -293,6 +319,9 @@ class PointCloud(Geometry):
             return squares.div_(2) if self.cost == "cosine" else squares.sqrt_()
 
         return block
+
+    def _keep_rows(self, points: Tensor) -> None:
+        self._row_points = self._row_points[points]
 
     def _called_block(self, X: Tensor, Y: Tensor) -> Tensor:
         assert callable(self.cost)
