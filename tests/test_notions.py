@@ -469,3 +469,21 @@ def test_crossing_too_many_groups_is_refused(monkeypatch):
     monkeypatch.setattr(attributes, "MAX_CROSSED_GROUPS", 3)
     with pytest.raises(ValueError, match=r"crossing \['a', 'b'\] gives 4 groups.*merge"):
         DemographicParity(intersectional=True).constraints({"a": [0, 1], "b": [1, 0]})
+
+
+def test_an_encoded_matrix_gives_the_rows_of_the_categories_it_encodes():
+    rng = np.random.default_rng(0)
+    codes, age, y = rng.integers(0, 3, 50), rng.normal(size=50), rng.integers(0, 2, 50)
+    matrix = np.column_stack([np.eye(4)[codes], age])  # the fourth group is absent
+    for notion in (otfair.DemographicParity, otfair.EqualizedOdds):
+        encoded = notion(encoded=True).constraints(torch.tensor(matrix), y)
+        read = notion().constraints({"g": codes, "age": age}, y)
+        np.testing.assert_allclose(encoded.matrix.numpy(), read.matrix, atol=1e-14)
+        assert len(encoded.vectors[0]) == len(read.vectors[0])
+        assert all(name.startswith("group3") for name in encoded.dropped)
+
+
+def test_an_encoded_matrix_of_one_group_has_no_rows():
+    c = otfair.DemographicParity(encoded=True).constraints(np.eye(2)[[0, 0, 0]])
+    assert len(c) == 0
+    assert c.dropped == ("group0", "group1")

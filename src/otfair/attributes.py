@@ -106,6 +106,15 @@ def read_number(column: Column) -> Attribute:
     return Attribute(codes, values, str(column.name), is_group=False)
 
 
+def read_encoded(column: Column) -> Attribute:
+    """Read a numeric column; zeros and ones say who is in a group, and nobody need be."""
+    number = read_number(column)
+    if not np.isin(number.values, [0.0, 1.0]).all():
+        return number
+    names = np.array(["", column.name], dtype=object)  # being outside has no row of its own
+    return Attribute(column.values.astype(np.int64), names, number.name, is_group=True)
+
+
 def refuse_single(attribute: Attribute, present: np.ndarray) -> None:
     """Raise where the people present, (n,) bool, leave nothing to compare."""
     codes = np.unique(attribute.codes[present])
@@ -186,7 +195,7 @@ def tabulate(strata: Strata, attributes: list[Attribute], first: np.ndarray) -> 
         for attribute in attributes:
             codes = attribute.codes[first]  # (K,)
             if attribute.is_group:
-                rows = [(codes == code, name) for code, name in enumerate(attribute.values)]
+                rows = [(codes == code, name) for code, name in enumerate(attribute.values) if name]
             else:
                 rows = [(attribute.values[codes], attribute.name)]
             for row, name in rows:
@@ -199,7 +208,7 @@ def tabulate(strata: Strata, attributes: list[Attribute], first: np.ndarray) -> 
     for level, person in zip(levels.tolist(), first.tolist()):
         parts = [v[a.codes[person]] for v, a in zip(values, attributes)] if level >= 0 else []
         stratum = strata.names[level] if level >= 0 else strata.outside
-        type_names.append(", ".join([*parts, *([stratum] if stratum else [])]))
+        type_names.append(", ".join(part for part in [*parts, stratum] if part))
     return TypeTable(
         design=torch.as_tensor(np.array(design)),
         strata=torch.as_tensor(np.array(inside)),

@@ -23,6 +23,7 @@ from otfair.attributes import (
     looks_categorical,
     named,
     number_types,
+    read_encoded,
     read_group,
     read_number,
     refuse_single,
@@ -86,6 +87,7 @@ class _GroupNotion(Notion):
     continuous: Columns = ()
     categorical: Columns = ()
     intersectional: bool = False
+    encoded: bool = False
 
     def people(
         self, sensitive_features: Array, labels: Array = None, sample_weight: Array = None
@@ -114,6 +116,8 @@ class _GroupNotion(Notion):
         self, kept: list[Column], columns: list[Column], present: np.ndarray
     ) -> list[Attribute]:
         """Read the columns that are kept; `continuous` and `categorical` refer to all of them."""
+        if self.encoded:
+            return [read_encoded(column) for column in kept]
         continuous = chosen_names(self.continuous, columns, "continuous")
         categorical = chosen_names(self.categorical, columns, "categorical")
         if both := continuous & categorical:
@@ -142,6 +146,8 @@ class DemographicParity(_GroupNotion):
     continuous, categorical : names (or positions) of columns, where the default reading of their
         type is not meant.
     intersectional : cross the categorical columns into one (``"sex=Female & race=Black"``).
+    encoded : the columns are numeric, and those of zeros and ones are groups, as in a one-hot
+        matrix; a group may be absent.
 
     Examples
     --------
@@ -195,7 +201,7 @@ class ConditionalParity(_GroupNotion):
     ----------
     control : names (or positions) of the columns of `sensitive_features` that make the strata.
         Without them `labels` holds each person's stratum, which may be any category.
-    continuous, categorical, intersectional : as for `DemographicParity`.
+    continuous, categorical, intersectional, encoded : as for `DemographicParity`.
 
     Examples
     --------
@@ -278,7 +284,7 @@ def as_notion(notion: Notion | str) -> Notion:
     --------
     >>> from otfair import as_notion
     >>> as_notion("demographic_parity")
-    DemographicParity(continuous=(), categorical=(), intersectional=False)
+    DemographicParity(continuous=(), categorical=(), intersectional=False, encoded=False)
     """
     if isinstance(notion, Notion):
         return notion
