@@ -1,5 +1,6 @@
 """Optimal transport of classifiers to fairness."""
 
+from otfair.barycenter import BarycenterLoss
 from otfair.constraints import Constraints, People
 from otfair.coordinate import Coordinate
 from otfair.datasets import (
@@ -14,6 +15,7 @@ from otfair.datasets import (
 )
 from otfair.encoder import TableEncoder
 from otfair.geometry import CostMatrix, Geometry, PointCloud
+from otfair.losses import NormLoss, OTFLoss
 from otfair.metrics import pdp_violation, peo_violation
 from otfair.newton import Newton
 from otfair.notions import (
@@ -34,6 +36,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AdjustedTransport",
+    "BarycenterLoss",
     "ConditionalParity",
     "Constraints",
     "Coordinate",
@@ -47,7 +50,9 @@ __all__ = [
     "Geometry",
     "LinearNotion",
     "Newton",
+    "NormLoss",
     "Notion",
+    "OTFLoss",
     "People",
     "PointCloud",
     "PredictiveEquality",

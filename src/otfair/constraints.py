@@ -118,6 +118,10 @@ class People:
             check_existence(out)
         return out
 
+    def to_tensors(self) -> People:
+        """Return people whose constraints are tensors, whatever they were made from."""
+        return replace(self, as_tensor=True)
+
     @cached_property
     def mass(self) -> Tensor:
         """Weight of everybody in each type, (K,)."""

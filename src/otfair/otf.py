@@ -128,13 +128,14 @@ def adjusted_otf(
     epsilon: float = 1e-3,
     slack: Array = 0.0,
     solver: Solver = "newton",
-    init: AdjustedTransport | None = None,
+    init: AdjustedTransport | tuple[Array, Array] | None = None,
     throw: bool = True,
     **options: Any,
 ) -> AdjustedTransport:
     """Smooth minus relaxed cost: zero for fair scores, differentiable, the regulariser of OTF.
 
-    The parameters are those of `smooth_otf`; `init` is an earlier result.
+    The parameters are those of `smooth_otf`; `init` is an earlier result, or the constraint duals
+    of the smooth and of the relaxed problem.
 
     Examples
     --------
@@ -153,9 +154,10 @@ def adjusted_otf(
     )
     allowed, unfairness = problem.read_slack(slack), np.abs(problem.violation)
     above = unfairness > np.maximum(allowed, 1e-12 * problem.size)
-    smooth = _solve(problem, allowed, method, _duals(init and init.smooth), throw)
+    first, second = _two(init)
+    smooth = _solve(problem, allowed, method, _duals(first), throw)
     # Scores that are fair already make the two problems one: start where the first one ended.
-    near = _duals(init and init.relaxed) if init or above.any() else _duals(smooth)
+    near = _duals(second if above.any() else smooth)
     relaxed = _solve(problem, np.maximum(allowed, unfairness), method, near, throw)
 
     mu, nu = smooth.mu, relaxed.mu
@@ -218,6 +220,14 @@ def _solver(solver: Solver, options: dict[str, Any]) -> Newton | Coordinate:
     if unknown := set(options) - set(names):
         raise TypeError(f"solver {solver!r} has no options {sorted(unknown)}; it has {names}.")
     return known[solver](**options)
+
+
+def _two(init: AdjustedTransport | tuple[Array, Array] | None) -> tuple[Init, Init]:
+    if isinstance(init, AdjustedTransport):
+        return init.smooth, init.relaxed
+    if init is not None and len(init) != 2:
+        raise ValueError("`init` must be an earlier result, or the duals of both problems.")
+    return init or (None, None)
 
 
 def _duals(init: Init) -> np.ndarray | None:
