@@ -53,6 +53,10 @@ def test_directional_derivatives_equal_central_differences(first: int):
         rng = np.random.default_rng([seed, 1])
         geometry, constraints = problem.geometry, problem.constraints
         h = np.minimum(problem.scores, 1 - 2e-4)  # room for a step on both sides
+        mass = weights(problem) * h
+        G, size = constraints.matrix, np.abs(constraints.matrix) @ mass
+        if np.any(np.abs(np.abs(G @ mass) - problem.slack) < 1e-3 * size):
+            continue  # a step of 1e-4 would reach over the kink
 
         def cost(scores, init=None, problem=problem, geometry=geometry, constraints=constraints):
             return otfair.adjusted_otf(
@@ -63,7 +67,7 @@ def test_directional_derivatives_equal_central_differences(first: int):
         for _ in range(3):
             direction = h * rng.uniform(-1, 1, len(h))
             slope, errors = float(a.gradient @ direction), []
-            for step in (1e-4, 1e-5, 1e-6):  # the best step differs by ten between epsilons
+            for step in (1e-5, 1e-6, 1e-7, 1e-8, 1e-4):  # the curvature may be 1 / epsilon or none
                 up, down = cost(h + step * direction, a), cost(h - step * direction, a)
                 difference = (up.value - down.value) / (2 * step)
                 # A sum that cancels is judged by the size of its terms.
