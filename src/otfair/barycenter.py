@@ -5,6 +5,8 @@ After Jiang et al., Wasserstein Fair Classification: each group's scores against
 
 from __future__ import annotations
 
+from typing import Self
+
 import torch
 from torch import Tensor
 
@@ -23,9 +25,10 @@ class BarycenterLoss(FairnessLoss):
     Parameters
     ----------
     p : 1 or 2; the p-th power of the Wasserstein-p distance is summed over groups.
-    target : "pooled", the scores of everybody, or "barycenter", that of the groups.
-    smoothing : width of a pseudo-Huber function in place of the absolute value, for p = 1.
-    weight : a factor.
+    target : "pooled", the scores of everybody, or "barycenter", that of the groups, each with its
+        share of the people.
+    smoothing : width w of a pseudo-Huber function, sqrt(x^2 + w^2) - w, in place of the absolute
+        value, for p = 1.
     pred_as_logit : whether predictions are logits or else probabilities.
     """
 
@@ -36,7 +39,6 @@ class BarycenterLoss(FairnessLoss):
         *,
         target: str = "pooled",
         smoothing: float = 0.0,
-        weight: float = 1.0,
         pred_as_logit: bool = True,
     ) -> None:
         super().__init__(notion, pred_as_logit=pred_as_logit)
@@ -50,45 +52,49 @@ class BarycenterLoss(FairnessLoss):
                 f'`p` must be 1 or 2 and `target` "pooled" or "barycenter"; received {p!r} and '
                 f"{target!r}."
             )
-        self.p, self.target, self.smoothing, self.weight = p, target, smoothing, weight
+        if not 0 <= smoothing < torch.inf or (smoothing and p == 2):
+            raise ValueError(
+                f"`smoothing` must be a width, not negative, and for p = 1 only (p = 2 is smooth "
+                f"by itself); received {smoothing!r} with p = {p}."
+            )
+        self.p, self.target, self.smoothing = p, target, smoothing
+
+    def fit_people(self, people: People) -> Self:
+        """Take a dataset whose people a notion has typed already."""
+        return super().fit_people(_one_attribute(people))
 
     def _typed(self, sensitive: Array, labels: Array, sample_weight: Array) -> People:
-        people = super()._typed(sensitive, labels, sample_weight)
-        S = people.table.design
-        inside = bool(((S == 0) | (S == 1)).all()) and bool((S.sum(0) <= 1).all())
-        if not inside or sample_weight is not None:
-            raise ValueError(
-                "BarycenterLoss takes one categorical attribute (its groups must not overlap) and "
-                "no sample weights. Use OTFLoss or NormLoss for several or continuous attributes."
-            )
-        return people
+        return _one_attribute(super()._typed(sensitive, labels, sample_weight))
 
     def _penalty(
-        self, scores: Tensor, constraints: Constraints, features: Array, index: Array
+        self, scores: Tensor, constraints: Constraints, features: Array, rows: Tensor | None
     ) -> Tensor:
-        types = constraints.types.to(scores.device)
-        groups = [scores[types == k] for k in torch.unique(types).tolist()]
-        value = scores.new_zeros(())
+        on = scores.device
+        types, weight = constraints.types.to(on), constraints.sample_weight.to(on)
+        everybody = _Sample(scores, weight)
+        members = [(types == k) & (weight > 0) for k in torch.unique(types).tolist()]
+        groups = [_Sample(scores[m], weight[m]) for m in members if bool(m.any())]
+        value = torch.zeros_like(scores).dot(scores)  # so that one group has a gradient: zero
         if len(groups) > 1:
             for group in groups:
-                value = value + self._distance(group, groups, scores)
+                value = value + self._distance(group, groups, everybody)
         self.last = Diagnostics(value=float(value.detach()), dropped=constraints.dropped)
-        return self.weight * value
+        return value
 
-    def _distance(self, group: Tensor, groups: list[Tensor], scores: Tensor) -> Tensor:
-        against = [scores] if self.target == "pooled" else groups
+    def _distance(self, group: _Sample, groups: list[_Sample], everybody: _Sample) -> Tensor:
+        against = [everybody] if self.target == "pooled" else groups
         # Between two breakpoints of the distribution functions each quantile is one person's score.
-        ends = torch.unique(torch.cat([_levels(values) for values in [group, *against]]))
+        ends = torch.unique(torch.cat([sample.levels for sample in [group, *against]]))
         ends = ends[torch.diff(ends, prepend=ends.new_zeros(1)) > 1e-12]
         mass = torch.diff(ends, prepend=ends.new_zeros(1))
         middle = ends - mass / 2
-        here = _quantiles(group, middle)
+        here = group.quantiles(middle)
         if self.target == "pooled":
-            there = _quantiles(scores, middle)
+            there = everybody.quantiles(middle)
         else:
-            share = torch.tensor([len(g) / len(scores) for g in groups], dtype=scores.dtype)
-            curves = torch.stack([_quantiles(g, middle) for g in groups])  # (g, t)
-            there = _center(curves, share.to(scores.device), self.p)
+            share = torch.stack([g.total for g in groups]) / everybody.total
+            curves = torch.stack([g.quantiles(middle) for g in groups])  # (g, t)
+            there = _center(curves, share, self.p)
         gap = here - there
         if self.p == 2:
             return mass @ gap.square()
@@ -97,14 +103,29 @@ class BarycenterLoss(FairnessLoss):
         return mass @ gap.abs()
 
 
-def _levels(values: Tensor) -> Tensor:
-    """Where the distribution function of some scores is after each of them."""
-    return torch.arange(1, len(values) + 1, dtype=values.dtype, device=values.device) / len(values)
+def _one_attribute(people: People) -> People:
+    """Refuse people whose groups overlap, or whose attribute is continuous."""
+    S = people.table.design
+    if not bool(((S == 0) | (S == 1)).all()) or not bool((S.sum(0) <= 1).all()):
+        raise ValueError(
+            "BarycenterLoss takes one categorical attribute: one-hot columns, or one column of "
+            "categories. Use OTFLoss or NormLoss for several or continuous attributes, or cross "
+            "categories into one attribute."
+        )
+    return people
 
 
-def _quantiles(values: Tensor, levels: Tensor) -> Tensor:
-    place = torch.searchsorted(_levels(values), levels).clamp_max(len(values) - 1)
-    return values.sort().values[place]
+class _Sample:
+    """Scores in order, and where their distribution function is after each of them."""
+
+    def __init__(self, scores: Tensor, weight: Tensor) -> None:
+        self.scores, order = scores.sort()
+        self.total = weight.sum()
+        self.levels = weight[order].cumsum(0) / self.total
+
+    def quantiles(self, levels: Tensor) -> Tensor:
+        place = torch.searchsorted(self.levels, levels).clamp_max(len(self.scores) - 1)
+        return self.scores[place]
 
 
 def _center(curves: Tensor, share: Tensor, p: int) -> Tensor:
