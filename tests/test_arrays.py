@@ -252,3 +252,16 @@ def test_a_missing_value_in_a_table_without_names_is_refused_by_position():
 def test_a_table_that_cannot_be_read_is_refused_with_the_reason(table, message):
     with pytest.raises(ValueError, match=message):
         to_columns(table, "s")
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pd.DataFrame({"age": [1, None], "b": [1.0, 2.0]}).convert_dtypes(),
+        pd.DataFrame({"age": [1.0, np.nan], "b": [1.0, 2.0]}),
+        pl.DataFrame({"age": [1, None], "b": [1.0, 2.0]}),
+    ],
+)
+def test_a_missing_feature_is_named_by_its_column(table):
+    with pytest.raises(ValueError, match=r"`X` must be finite.*\(column 'age'\)"):
+        to_tensor(table, "X", ndim=2)

@@ -306,3 +306,21 @@ def test_a_linear_notion_is_checked_in_a_batch_whose_columns_are_some_people_onl
     assert people.constraints(rows=[0, 2], columns=[1, 3]).names == ("a = b",)
     with pytest.raises(ValueError, match=r"\['a = b'\]"):
         people.constraints(rows=[0, 2], columns=[0, 1])
+
+
+@pytest.mark.parametrize("rows", [[4], [-5], np.zeros(3, bool), np.ones(3, bool), [[0, 1]]])
+def test_rows_that_are_nobody_are_refused(rows):
+    people = DemographicParity().people(["a", "b", "b", "a"])
+    with pytest.raises(ValueError, match="`rows` must choose at least one of 4 people"):
+        people.constraints(rows=rows)
+
+
+def test_a_matrix_of_nobody_is_refused():
+    with pytest.raises(ValueError, match="one column a person"):
+        Constraints.from_matrix(np.zeros((1, 0)))
+
+
+def test_existence_that_no_scores_can_change_is_not_checked_again():
+    assert Constraints.from_matrix([[1, -1, 2]]).always_feasible
+    assert not Constraints.from_matrix([[1, 0, 0]]).always_feasible  # only at the edge
+    assert not Constraints.from_matrix([[1, -1, 2]], target=[1.0]).always_feasible  # by the total

@@ -283,31 +283,16 @@ def test_features_may_come_in_any_container(wrap):
 
 
 @settings(max_examples=50, deadline=None)
-@given(seed=st.integers(0, 10**6), collide=st.booleans())
-def test_distinct_rows_are_those_of_numpy_also_when_hashes_collide(seed, collide):
+@given(seed=st.integers(0, 10**6))
+def test_distinct_rows_are_those_of_numpy(seed):
     rng = np.random.default_rng(seed)
     X = rng.choice([0.0, -0.0, 1.0, 2.0, 1e-300], size=(int(rng.integers(1, 40)), 3))
-    with pytest.MonkeyPatch.context() as patch:
-        if collide:  # equal factors for all columns: (1, 2, 0) and (2, 1, 0) collide
-            patch.setattr(torch, "randint", lambda *a, **k: torch.zeros(3, dtype=torch.long))
-        first, index = distinct_rows(torch.tensor(X))
+    first, index = distinct_rows(torch.tensor(X))
     _, expected = np.unique(X + 0.0, axis=0, return_inverse=True)
     same = expected.reshape(-1)[:, None] == expected.reshape(-1)
     np.testing.assert_array_equal(index.numpy()[:, None] == index.numpy(), same)
     np.testing.assert_array_equal(X[first.numpy()][index.numpy()], X)
     assert first.numpy()[index.numpy()].tolist() == same.argmax(1).tolist()
-
-
-def test_a_forced_collision_does_collide(monkeypatch):
-    # Or else the test above would say nothing of the fallback.
-    monkeypatch.setattr(torch, "randint", lambda *a, **k: torch.zeros(2, dtype=torch.long))
-    sorted_by = []
-    unique = np.unique
-    monkeypatch.setattr(np, "unique", lambda *a, **k: sorted_by.append(1) or unique(*a, **k))
-    first, index = distinct_rows(torch.tensor([[1.0, 2], [2, 1], [1, 2]], dtype=torch.float64))
-    assert sorted_by == [1]
-    assert index[0] == index[2] != index[1]
-    assert first[index].tolist() == [0, 1, 0]
 
 
 # The result that is kept.
@@ -363,6 +348,7 @@ def test_a_kept_result_does_not_change_with_the_users_arrays(wrap):
         ((np.zeros((2, 2)), np.zeros((0, 2))), "empty"),
         ((np.zeros((2, 2)), np.zeros((2, 3))), "same features; received 2 and 3"),
         ((np.zeros((2, 2)), [[1.0, np.inf]]), "`Y` must be finite"),
+        ((np.eye(2), None, 3), "unknown cost 3; pass one of euclidean"),
         ((np.eye(2), None, "manhattan"), "unknown cost 'manhattan'; pass one of euclidean"),
         ((np.eye(2), None, "euclidean", "largest"), "unknown scale 'largest'"),
         ((np.eye(2), None, "euclidean", 0), "`scale` must be positive"),
@@ -403,7 +389,8 @@ def test_a_matrix_that_makes_no_sense_is_refused(C, message):
         (([0, 1, 0], 0.1, [1, -1, 1]), "`sample_weight` must be non-negative"),
         (([0, 1, 0], 0.1, [0, 0, 0]), "not all zero"),
         (([0, 1, 0], 0.1, [1, np.nan, 1]), "`sample_weight` must be finite"),
-        (([0, -1, 0], 0.1), "`types` must be numbered from 0"),
+        (([0, -1, 0], 0.1), "`types` must be whole numbers from 0"),
+        (([0, 0.5, 0], 0.1), "`types` must be whole numbers from 0"),
         (([0, 2, 0], 0.1, None, 2), "from 0 to 1"),
         (([0, 1, 0], 0.0), "`epsilon` must be positive"),
         (([0, 1, 0], -1.0), "`epsilon` must be positive"),
@@ -434,3 +421,15 @@ def test_some_rows_are_those_of_the_whole_with_distances_looked_up(given, monkey
     assert torch.equal(found.values, expected.values[index])
     monkeypatch.undo()
     np.testing.assert_allclose(found.mean_cost, expected.mean_cost[index], atol=1e-13)
+
+
+@pytest.mark.parametrize("index", [[0.0], [7], [], np.ones(3, dtype=bool)])
+def test_rows_that_are_nobody_are_refused(index):
+    with pytest.raises(ValueError, match="`index` must choose at least one of 6 people"):
+        PointCloud(cloud(2, 6)).rows(index)
+
+
+def test_rows_may_be_booleans():
+    geometry, mask = PointCloud(cloud(2, 6)), np.array([0, 1, 0, 0, 1, 1], dtype=bool)
+    chosen = geometry.rows(np.flatnonzero(mask)).cost_matrix()
+    torch.testing.assert_close(geometry.rows(mask).cost_matrix(), chosen, rtol=0, atol=0)

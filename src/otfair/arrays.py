@@ -28,9 +28,12 @@ def to_tensor(
     values: Array, name: str, *, ndim: int | None = None, device: torch.device | None = None
 ) -> Tensor:
     """Return `values` as a finite float64 tensor, or say what is wrong with them."""
+    columns = getattr(values, "columns", None)
     if not isinstance(values, Tensor):
         if hasattr(values, "to_numpy"):
             values = values.to_numpy()
+            if values.dtype.kind == "O":  # missing values of every kind become NaN
+                values = np.frompyfunc(lambda v: np.nan if _is_missing(v) else v, 1, 1)(values)
         try:
             values = torch.from_numpy(np.array(values, dtype=np.float64, order="C"))
         except (TypeError, ValueError) as error:
@@ -46,11 +49,28 @@ def to_tensor(
         )
     if not math.isfinite(tensor.sum()) and not bool(torch.isfinite(tensor).all()):
         bad = torch.nonzero(~torch.isfinite(tensor))
+        first = tuple(bad[0].tolist())
+        where = "" if columns is None else f" (column {columns[first[-1]]!r})"
         raise ValueError(
             f"`{name}` must be finite; {len(bad)} of {tensor.numel()} entries are NaN or infinite, "
-            f"the first at {tuple(bad[0].tolist())}. Drop those people or impute the values."
+            f"the first at {first}{where}. Drop those people or impute the values."
         )
     return tensor
+
+
+def to_index(values: Array, n: int, name: str, device: torch.device | None = None) -> Tensor:
+    """Return indices of some of n people, given as integers or as one boolean a person."""
+    index = torch.as_tensor(values if isinstance(values, Tensor) else np.array(values))
+    whole = not index.is_floating_point() and index.ndim == 1
+    if index.dtype is torch.bool:
+        whole = index.shape == (n,)
+        index = torch.nonzero(index.flatten()).squeeze(1)
+    if not whole or not len(index) or int(index.min()) < -n or int(index.max()) >= n:
+        raise ValueError(
+            f"`{name}` must choose at least one of {n} people, by integers below {n} or by one "
+            f"boolean a person; received {index.dtype} of shape {tuple(index.shape)}."
+        )
+    return index.to(device=device, dtype=torch.long)
 
 
 def is_tensor(*values: Array) -> bool:

@@ -16,7 +16,7 @@ import torch
 from scipy.optimize import linprog
 from torch import Tensor
 
-from otfair.arrays import Array, is_tensor, like_input, to_tensor
+from otfair.arrays import Array, is_tensor, like_input, to_index, to_tensor
 
 
 class RowKind(Enum):
@@ -92,8 +92,9 @@ class People:
             rows themselves when `rows` is not given either.
         """
         table, types, weight = self.table, self.types, self.weight
-        row_types, row_weight = _take(types, rows), _take(weight, rows)
-        column_types, column_weight = _take(types, columns), _take(weight, columns)
+        row_types, row_weight = _take(types, rows, "rows"), _take(weight, rows, "rows")
+        column_types = _take(types, columns, "columns")
+        column_weight = _take(weight, columns, "columns")
         row_mass = self.mass if rows is None else self._mass(row_types, row_weight)
         column_mass = self.mass if columns is None else self._mass(column_types, column_weight)
         vectors, keep, shut = table.vectors(row_mass)
@@ -114,9 +115,15 @@ class People:
             column_mass=like_input(column_mass.masked_fill(shut, 0.0), self.as_tensor),
             always_feasible=covered and RowKind.FIXED not in table.kinds,
         )
-        if not out.always_feasible:
-            check_existence(out)
+        # Where the target is zero, positive fair scores of one total are so for every other.
+        if not out.always_feasible and check_existence(out) and not bool(table.target.any()):
+            return replace(out, always_feasible=True)
         return out
+
+    def take(self, rows: Array) -> People:
+        """Return some of these people, typed as before."""
+        types, weight = _take(self.types, rows, "rows"), _take(self.weight, rows, "rows")
+        return replace(self, types=types, weight=weight)
 
     def to_tensors(self) -> People:
         """Return people whose constraints are tensors, whatever they were made from."""
@@ -210,6 +217,8 @@ def people_from_matrix(
     """Type people by the exact values of their columns of G."""
     matrix = to_tensor(G, "G", ndim=2)
     d, n = matrix.shape
+    if n == 0:
+        raise ValueError(f"`G` has no people: shape {(d, n)}; pass one column a person.")
     weight = check_weight(sample_weight, n, matrix.device)
     b = torch.zeros(d, dtype=matrix.dtype) if target is None else to_tensor(target, "target")
     if b.shape != (d,):
@@ -327,17 +336,10 @@ def _merged_name(a: str, b: str) -> str:
     return ", ".join(parts + [p for p in b.split(", ") if p not in parts])
 
 
-def _take(values: Tensor, index: Array) -> Tensor:
+def _take(values: Tensor, index: Array, argument: str) -> Tensor:
     if index is None:
         return values
-    chosen = index if isinstance(index, Tensor) else torch.from_numpy(np.array(index))
-    if chosen.is_floating_point():
-        raise ValueError(
-            "`rows` and `columns` choose people by integers (or booleans, one a person); received "
-            f"{chosen.dtype} of shape {tuple(chosen.shape)}."
-        )
-    chosen = chosen if chosen.dtype is torch.bool else chosen.long()
-    return values[chosen.to(values.device)]
+    return values[to_index(index, len(values), argument, values.device)]
 
 
 def _numbered(word: str, count: int) -> tuple[str, ...]:

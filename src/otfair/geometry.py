@@ -7,6 +7,7 @@ over its blocks give distances from people to *types* of people, which is all th
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Literal, TypeAlias
@@ -15,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from otfair.arrays import Array, to_tensor
+from otfair.arrays import Array, to_index, to_tensor
 from otfair.distances import NearestDistances, SoftDistances, nearest_distances, soft_distances
 
 Scale: TypeAlias = Literal["max", "mean", "median"] | float | None
@@ -89,10 +90,10 @@ class Geometry:
 
         Parameters
         ----------
-        index : (b,) which of the rows, in any order.
+        index : (b,) which of the rows, in any order, or (n,) booleans.
         """
         view = copy.copy(self)
-        chosen = torch.as_tensor(index, dtype=torch.long, device=self.device)
+        chosen = to_index(index, self.shape[0], "index", self.device)
         points, view.row_index = torch.unique(self.row_index[chosen], return_inverse=True)
         view.n_row_points, view.shape = len(points), (len(chosen), self.shape[1])
         view._keep_rows(points)
@@ -109,7 +110,8 @@ class Geometry:
         self, types: Array, sample_weight: Array, n_types: int | None
     ) -> tuple[Tensor, Tensor, int]:
         """Return copies, so that results that are kept do not change with the user's arrays."""
-        types = to_tensor(types, "types", device=self.device).to(torch.long, copy=True)
+        given = to_tensor(types, "types", device=self.device)
+        types = given.to(torch.long, copy=True)
         weight = torch.ones(self.shape[1], dtype=torch.float64, device=self.device)
         if sample_weight is not None:
             weight = to_tensor(sample_weight, "sample_weight", device=self.device).clone()
@@ -119,8 +121,10 @@ class Geometry:
                 f"{self.shape[1]}; received {tuple(types.shape)} and {tuple(weight.shape)}."
             )
         count = int(types.max()) + 1 if n_types is None else n_types
-        if int(types.min()) < 0 or int(types.max()) >= count:
-            raise ValueError(f"`types` must be numbered from 0 to {count - 1}, below `n_types`.")
+        if int(types.min()) < 0 or int(types.max()) >= count or not torch.equal(types, given):
+            raise ValueError(
+                f"`types` must be whole numbers from 0 to {max(count, 1) - 1}, below `n_types`."
+            )
         if not float(weight.min()) >= 0 or not float(weight.max()) > 0:
             raise ValueError("`sample_weight` must be non-negative and not all zero.")
         return types, weight, count
@@ -267,8 +271,7 @@ class PointCloud(Geometry):
             raise ValueError(f"`X` or `Y` is empty; `X` has shape {tuple(rows.shape)}.")
         self.cost = cost
         first, index = distinct_rows(people)
-        points = _embed(people, people[first], cost) if isinstance(cost, str) else people[first]
-        self._points = points
+        self._points = points = _embed(people, people[first], cost)
         self._centred = points - points.mean(0)  # products of centred numbers cancel less
         self._norms = self._centred.square().sum(1)
         if not bool(self._norms.isfinite().all()):
@@ -357,11 +360,10 @@ class PointCloud(Geometry):
         return {"sqeuclidean": best**2, "cosine": best**2 / 2}.get(str(self.cost), best)
 
 
-def _embed(people: Tensor, points: Tensor, cost: str) -> Tensor:
-    """Map points so that the cost is a function of their Euclidean (or city-block) distance."""
-    embedded: Tensor
+def _embed(people: Tensor, points: Tensor, cost: str | CostFunction) -> Tensor:
+    """Map points so that a named cost is a function of their Euclidean or city-block distance."""
     known = ("euclidean", "sqeuclidean", "cityblock", "cosine", "mahalanobis")
-    if cost not in known:
+    if not callable(cost) and cost not in known:
         raise ValueError(f"unknown cost {cost!r}; pass one of {', '.join(known)}, or a function.")
     if cost == "cosine":
         norms = torch.linalg.vector_norm(points, dim=1, keepdim=True)
@@ -370,43 +372,24 @@ def _embed(people: Tensor, points: Tensor, cost: str) -> Tensor:
                 "the cosine cost is undefined for people whose features are all zero. Add a "
                 "constant feature or use another cost."
             )
-        embedded = points / norms
-        return embedded
+        return points.div(norms)
     if cost == "mahalanobis":
         centre = people.mean(0)
         _, sizes, axes = torch.linalg.svd(people - centre, full_matrices=False)
         kept = sizes > sizes[0] * max(people.shape) * torch.finfo(torch.float64).eps
-        embedded = (points - centre) @ axes[kept].T * (len(people) - 1) ** 0.5 / sizes[kept]
-        return embedded
+        stretch = axes[kept].T * math.sqrt(len(people) - 1) / sizes[kept]
+        return torch.matmul(points - centre, stretch)
     return points
 
 
 def distinct_rows(X: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the first person of each distinct kind and, for each person, which kind they are.
-
-    Rows are compared by value. They are grouped by a hash of their bits; should two different rows
-    collide, by sorting.
-    """
-    bits = (X + 0.0).contiguous().view(torch.int64)  # + 0.0 turns -0.0 into 0.0
-    generator = torch.Generator().manual_seed(0)
-    odd = torch.randint(-(2**62), 2**62, (X.shape[1],), generator=generator).mul(2).add(1)
-    mixed = (bits ^ (bits >> 29)) * odd.to(X.device)
-    code = ((mixed ^ (mixed >> 32)) * -7046029254386353131).sum(1)
-    values, index = torch.unique(code, return_inverse=True)
-    if len(values) == len(X):
-        everyone = torch.arange(len(X), device=X.device)
-        return everyone, everyone
-    first = _first_of(index)
-    if not torch.equal(X[first][index], X):
-        _, inverse = np.unique(X.cpu().numpy() + 0.0, axis=0, return_inverse=True)
-        index = torch.as_tensor(inverse.reshape(-1), device=X.device)
-        first = _first_of(index)
-    return first, index
-
-
-def _first_of(index: Tensor) -> Tensor:
-    first = torch.full((int(index.max()) + 1,), len(index), device=index.device)
-    return first.scatter_reduce_(0, index, torch.arange(len(index), device=index.device), "amin")
+    """Return the first person of each distinct kind and, for each person, which kind they are."""
+    rows = np.ascontiguousarray(X.cpu().numpy() + 0.0)  # + 0.0 turns -0.0 into 0.0
+    whole = rows.view(f"V{rows.strides[0]}").ravel()  # a row's bytes as one value, sorted as such
+    _, first, index = np.unique(whole, return_index=True, return_inverse=True)
+    if len(first) == len(X):
+        first = index = np.arange(len(X))
+    return torch.as_tensor(first, device=X.device), torch.as_tensor(index, device=X.device)
 
 
 def _spaced(index: Tensor) -> Tensor:
