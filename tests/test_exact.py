@@ -158,3 +158,21 @@ def test_everybody_alike_costs_nothing_and_does_not_divide_by_zero():
     parity = otfair.DemographicParity().constraints(["x", "y", "y"])
     t = otfair.exact_otf([0.9, 0.1, 0.1], otfair.PointCloud(np.ones((3, 2))), parity)
     assert t.value == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("values", [["a", "a", "b", "b"], [1.0, 1.0, 2.0, 3.0]])
+def test_without_a_constraint_score_goes_to_the_nearest(values):
+    # The batch has one group (or one value), so nothing is left to compare.
+    c = otfair.DemographicParity().people(values).constraints(rows=[0, 1])
+    assert len(c) == 0
+    C = otfair.CostMatrix([[0, 1, 2, 3], [1, 0, 1, 2]])
+    t = otfair.exact_otf([0.9, 0.1], C, c)
+    assert (t.value, t.gap, t.residual) == (0, 0, 0)
+    np.testing.assert_allclose(t.fair_scores, [0.9, 0.1, 0, 0])
+
+
+def test_fairness_at_the_edge_is_no_news_to_a_linear_program():
+    c = otfair.Constraints.from_matrix([[0.0, 0.0, 1.0]])  # only f_2 = 0 will do; warnings raise
+    t = otfair.exact_otf([0.5, 0.5, 0.5], otfair.PointCloud(np.eye(3)), c)
+    assert t.value == pytest.approx(0.5)
+    assert t.fair_scores[2] == 0

@@ -115,5 +115,10 @@ def test_unknown_solvers_and_options_are_named():
     p = random_problem(7)
     with pytest.raises(ValueError, match="unknown solver 'sinkhorn'"):
         otfair.smooth_otf(p.scores, p.geometry, p.constraints, solver="sinkhorn")
+    for solver in (None, Newton):
+        with pytest.raises(ValueError, match=r"a `Newton\(\.\.\.\)`"):
+            otfair.smooth_otf(p.scores, p.geometry, p.constraints, solver=solver)
+    with pytest.raises(TypeError, match="max_sweeps"):
+        otfair.smooth_otf(p.scores, p.geometry, p.constraints, solver=Newton(), max_sweeps=3)
     with pytest.raises(TypeError, match="max_sweeps"):
         otfair.smooth_otf(p.scores, p.geometry, p.constraints, max_sweeps=3)

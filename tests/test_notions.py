@@ -487,3 +487,11 @@ def test_an_encoded_matrix_of_one_group_has_no_rows():
     c = otfair.DemographicParity(encoded=True).constraints(np.eye(2)[[0, 0, 0]])
     assert len(c) == 0
     assert c.dropped == ("group0", "group1")
+
+
+def test_strata_that_leave_nobody_to_compare_are_warned_of(caplog):
+    table = {"sex": ["f", "m"] * 3, "income": [1.5, 2.5, 3.5, 4.5, 5.5, 6.5]}
+    c = ConditionalParity(control="income").constraints(table)
+    assert c.names == ()
+    assert "too finely" in caplog.text
+    assert "sex=f | income=1.5" in caplog.text

@@ -309,3 +309,24 @@ def test_the_library_logs_and_never_prints(capsys, caplog):
     assert "annealing" in caplog.text
     captured = capsys.readouterr()
     assert captured.out == captured.err == ""
+
+
+def test_what_is_not_a_geometry_or_constraints_is_told_how_to_become_one():
+    c = otfair.DemographicParity().constraints(["x", "y", "y"])
+    for X in (np.eye(3), [[0.0], [1.0], [2.0]], None):
+        with pytest.raises(TypeError, match=r"PointCloud\(X\)"):
+            otfair.smooth_otf([0.1, 0.2, 0.3], X, c)
+    for notion in ("demographic_parity", otfair.DemographicParity(), np.ones((1, 3))):
+        with pytest.raises(TypeError, match=r"\.constraints\(sensitive_features\)"):
+            otfair.smooth_otf([0.1, 0.2, 0.3], otfair.PointCloud(np.eye(3)), notion)
+
+
+def test_an_adjusted_cost_starts_from_a_result_or_a_pair_only():
+    c, geometry = otfair.DemographicParity().constraints(["x", "y"]), otfair.PointCloud(np.eye(2))
+    a = otfair.adjusted_otf([0.1, 0.2], geometry, c)
+    pair = (a.smooth.constraint_duals, a.relaxed.constraint_duals)
+    again = otfair.adjusted_otf([0.1, 0.2], geometry, c, init=pair)
+    assert again.smooth.iterations == again.relaxed.iterations == 1
+    for init in (a.smooth, a.smooth.constraint_duals, pair[:1]):
+        with pytest.raises(ValueError, match="a pair"):
+            otfair.adjusted_otf([0.1, 0.2], geometry, c, init=init)

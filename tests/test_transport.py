@@ -113,3 +113,11 @@ def test_a_dense_plan_past_the_guard_is_refused_with_a_remedy(monkeypatch):
     with pytest.raises(MemoryError, match="sparse=True"):
         t.plan()
     assert t.plan(sparse=True).sum() == pytest.approx(t.problem.total)
+
+
+def test_a_result_is_shown_in_a_few_words():
+    p = random_problem(7)
+    a = otfair.adjusted_otf(p.scores, p.geometry, p.constraints)
+    assert "tensor" not in repr(a)
+    assert "array" not in repr(a)
+    assert repr(a.smooth).startswith("Transport(value=")

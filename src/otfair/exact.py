@@ -81,6 +81,8 @@ def _program(
     open_people = np.flatnonzero(pairs.sum(0) > 1)
     P[:, open_people] = 0.0
     k, i = np.nonzero(pairs[:, open_people])
+    if d == 0 and len(i) == 0:
+        return P, np.zeros(0)
     row_sums = sp.csr_array((np.ones(len(i)), (i, np.arange(len(i)))), (len(open_people), len(i)))
     A = sp.block_array([[row_sums, None], [sp.csr_array(V[:, k]), -sp.eye_array(d)]], format="csr")
     answer = linprog(

@@ -6,6 +6,7 @@ combinations of values (`attributes.py`), and leaves the arithmetic on types to 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -31,6 +32,8 @@ from otfair.attributes import (
     tabulate,
 )
 from otfair.constraints import Constraints, People, check_weight, people_from_matrix, stack_tables
+
+logger = logging.getLogger(__name__)
 
 
 class Notion:
@@ -62,7 +65,14 @@ class Notion:
         labels : (n,) zeros and ones, for the notions that condition on the label.
         sample_weight : (n,), a person of weight w counts as w copies.
         """
-        return self.people(sensitive_features, labels, sample_weight).constraints()
+        constraints = self.people(sensitive_features, labels, sample_weight).constraints()
+        if constraints.dropped and not constraints.names:
+            logger.warning(
+                "no constraint is left, so that all scores are fair: no group can be compared with "
+                "another in %s. Do the strata or labels divide people too finely?",
+                ", ".join(constraints.dropped[:5]) + ", ..." * (len(constraints.dropped) > 5),
+            )
+        return constraints
 
     def __and__(self, other: Notion) -> Notion:
         return _Stack(self, as_notion(other))

@@ -30,6 +30,7 @@ def exact_otf(
     scores: Array,
     geometry: Geometry,
     constraints: Constraints,
+    *,
     slack: Array = 0.0,
     throw: bool = True,
 ) -> Transport:
@@ -148,10 +149,8 @@ def adjusted_otf(
     >>> abs(otfair.adjusted_otf([0.5, 0.5, 0.5, 0.5], people, fair).value) < 1e-12
     True
     """
-    problem, method = (
-        _smooth_problem(scores, geometry, constraints, epsilon),
-        _solver(solver, options),
-    )
+    problem = _smooth_problem(scores, geometry, constraints, epsilon)
+    method = _solver(solver, options)
     allowed, unfairness = problem.read_slack(slack), np.abs(problem.violation)
     above = unfairness > np.maximum(allowed, 1e-12 * problem.size)
     first, second = _two(init)
@@ -211,23 +210,28 @@ def _solve(
 
 
 def _solver(solver: Solver, options: dict[str, Any]) -> Newton | Coordinate:
-    if not isinstance(solver, str):
-        return replace(solver, **options)
-    known: dict[str, type[Newton] | type[Coordinate]] = {"newton": Newton, "coordinate": Coordinate}
-    if solver not in known:
-        raise ValueError(f"unknown solver {solver!r}; pass one of {', '.join(known)}.")
-    names = [field.name for field in fields(known[solver])]
+    known: dict[Any, Newton | Coordinate] = {"newton": Newton(), "coordinate": Coordinate()}
+    method = solver if isinstance(solver, (Newton, Coordinate)) else known.get(solver)
+    if method is None:
+        raise ValueError(
+            f"unknown solver {solver!r}; pass one of {', '.join(known)}, a `Newton(...)` or a "
+            "`Coordinate(...)`."
+        )
+    names = [field.name for field in fields(method)]
     if unknown := set(options) - set(names):
         raise TypeError(f"solver {solver!r} has no options {sorted(unknown)}; it has {names}.")
-    return known[solver](**options)
+    return replace(method, **options)
 
 
 def _two(init: AdjustedTransport | tuple[Array, Array] | None) -> tuple[Init, Init]:
     if isinstance(init, AdjustedTransport):
         return init.smooth, init.relaxed
-    if init is not None and len(init) != 2:
-        raise ValueError("`init` must be an earlier result, or the duals of both problems.")
-    return init or (None, None)
+    if init is not None and (not isinstance(init, (tuple, list)) or len(init) != 2):
+        raise ValueError(
+            "`init` must be an earlier result of `adjusted_otf`, or a pair: the duals of the "
+            f"smooth and of the relaxed problem; received {type(init).__name__}."
+        )
+    return (init[0], init[1]) if init else (None, None)
 
 
 def _duals(init: Init) -> np.ndarray | None:

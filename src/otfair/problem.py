@@ -33,8 +33,8 @@ class TransportProblem:
     ) -> None:
         self.geometry, self.constraints, self.epsilon = geometry, constraints, float(epsilon)
         self.as_tensor = is_tensor(scores)
-        device, K = geometry.device, len(constraints.type_names)
         self.scores = h = _check_scores(scores, geometry, constraints)  # h (n,)
+        device, K = geometry.device, len(constraints.type_names)
         self.weight = torch.as_tensor(constraints.sample_weight, device=device)  # w (n,)
         self.row_types = torch.as_tensor(constraints.types, device=device)  # (n,)
         self.mass = self.weight * h  # m (n,)
@@ -69,7 +69,9 @@ class TransportProblem:
         problem = copy.copy(self)
         problem.slack = slack
         c = self.constraints
-        if not c.always_feasible and not check_existence(c, self.total, slack * self.unit):
+        if c.always_feasible or check_existence(c, self.total, slack * self.unit):
+            return problem
+        if self.epsilon:
             warnings.warn(
                 "the only fair scores leave some types of people with none, so the smooth optimum "
                 "is not attained; allow a little `slack` to move away from that edge.",
@@ -148,6 +150,17 @@ class SemiDual:
 
 
 def _check_scores(scores: Array, geometry: Geometry, constraints: Constraints) -> Tensor:
+    if not isinstance(geometry, Geometry):
+        raise TypeError(
+            f"`geometry` must say who is like whom: pass `PointCloud(X)` or `CostMatrix(C)`; "
+            f"received {type(geometry).__name__}."
+        )
+    if not isinstance(constraints, Constraints):
+        raise TypeError(
+            "`constraints` must be those of a notion on these people, such as "
+            "`DemographicParity().constraints(sensitive_features)`; received "
+            f"{constraints!r:.60}."
+        )
     h = to_tensor(scores, "scores", device=geometry.device)
     h = h.squeeze(1) if h.ndim == 2 and h.shape[1] == 1 else h
     n, m = geometry.shape

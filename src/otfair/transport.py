@@ -5,7 +5,7 @@ Maths: docs/derivation.md, sections 4, 5, 7 and 8.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -59,10 +59,10 @@ class Transport:
     residual, converged, iterations, status : how good the solution is.
     """
 
-    problem: TransportProblem
-    mu: np.ndarray  # (d,), for the scaled rows of the problem
-    prices: Tensor  # lambda (n,)
-    share: Tensor  # p (K, n) of each person's score that goes to each open type
+    problem: TransportProblem = field(repr=False)
+    mu: np.ndarray = field(repr=False)  # (d,), for the scaled rows of the problem
+    prices: Tensor = field(repr=False)  # lambda (n,)
+    share: Tensor = field(repr=False)  # p (K, n) of a person's score that goes to each open type
     value: float
     primal_value: float
     residual: float
@@ -195,7 +195,7 @@ class AdjustedTransport:
     smooth: Transport
     relaxed: Transport
     value: float
-    gradient: Array
+    gradient: Array = field(repr=False)
 
     @property
     def residual(self) -> float:
