@@ -1,6 +1,7 @@
 """Optimal transport of classifiers to fairness."""
 
 from otfair.barycenter import BarycenterLoss
+from otfair.classifier import OTFClassifier
 from otfair.constraints import Constraints, People
 from otfair.coordinate import Coordinate
 from otfair.datasets import (
@@ -52,6 +53,7 @@ __all__ = [
     "Newton",
     "NormLoss",
     "Notion",
+    "OTFClassifier",
     "OTFLoss",
     "People",
     "PointCloud",

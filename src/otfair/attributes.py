@@ -164,11 +164,11 @@ def binary_labels(labels: Array, n: int, notion: str) -> np.ndarray:
     return values.astype(np.int64)
 
 
-def same_length(argument: str, received: int, n: int) -> None:
+def same_length(argument: str, received: int, n: int, of: str = "sensitive_features") -> None:
     """Raise unless an argument has one entry a person."""
     if received != n:
         raise ValueError(
-            f"`{argument}` has {received} entries but `sensitive_features` has {n} people; "
+            f"`{argument}` has {received} entries but `{of}` has {n} people; "
             "pass one entry a person, in the same order."
         )
 

@@ -1,0 +1,396 @@
+"""A scikit-learn classifier that is trained to be fair and good.
+
+The objective is (1 - alpha) cross-entropy + alpha penalty, a mean over people, where the penalty is
+balanced so that alpha means the same for every dataset (docs/training.md).
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import torch
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from torch import nn
+from tqdm.auto import tqdm
+
+from otfair.arrays import Array
+from otfair.attributes import same_length
+from otfair.barycenter import BarycenterLoss
+from otfair.constraints import People
+from otfair.geometry import Geometry, PointCloud
+from otfair.lbfgs import Minimum
+from otfair.losses import FairnessLoss, NormLoss, OTFLoss
+from otfair.metrics import ViolationOf
+from otfair.notions import Notion, as_notion
+from otfair.training import Training, module_logits
+
+REGULARIZERS, SOLVERS = ("otf", "norm", "barycenter"), ("lbfgs", "adam")
+ALPHAS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)  # tried for `max_violation`
+BISECTIONS = 5
+
+
+class OTFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Binary classifier with a fairness penalty; predicting never needs the sensitive features.
+
+    Parameters
+    ----------
+    notion : a `Notion` or its name.
+    alpha : weight of fairness, from 0 (none) to 1 (nothing else).
+    epsilon : smoothing of the OTF cost.
+    regularizer : "otf", "norm" or "barycenter".
+    max_violation : overrides `alpha`: the weakest regularisation whose violation on the training
+        data (or on `validation_fraction` of it) is at most this.
+    validation_fraction : share of the people kept out of training to judge `max_violation`.
+    balance : "auto", or the penalty's factor.
+    solver : "lbfgs" (everybody at once) or "adam" (mini-batches); a `module` is trained by Adam.
+    module : a torch module, or a function of the number of features that makes one. By default a
+        logistic regression.
+    standardize : bring features to mean 0 and variance 1 first.
+    cost_features : names or positions of the columns by which people are alike; all by default.
+    geometry : who is like whom among the training people, in place of that.
+    max_iter, tol : iterations of L-BFGS, and the relative decrease over ten of them that ends it.
+    epochs, batch_size, learning_rate : of Adam.
+    random_state : seed of batches, and of the validation share.
+    verbose : show progress.
+
+    Attributes
+    ----------
+    classes_ : (2,) labels, the positive one last.
+    coef_, intercept_ : of the logistic regression, (1, p) and (1,).
+    module_ : the trained module, if one was given.
+    alpha_ : the weight of fairness that was used.
+    balance_ : the penalty's factor.
+    violation_ : on the training (or validation) people; 0 without sensitive features.
+    n_iter_, converged_ : iterations (or epochs), and whether the decrease became small.
+    history_ : one dict an iteration or epoch: alpha, loss, penalty, violation.
+
+    Examples
+    --------
+    >>> import otfair
+    >>> data = otfair.load_dataset("synthetic", n=800)
+    >>> X, sex = otfair.TableEncoder().fit_transform(data.X), data.sensitive_features[["sex"]]
+    >>> unfair = otfair.OTFClassifier(alpha=0).fit(X, data.y, sensitive_features=sex)
+    >>> fair = otfair.OTFClassifier(alpha=0.7).fit(X, data.y, sensitive_features=sex)
+    >>> bool(fair.violation_ < 0.3 * unfair.violation_)
+    True
+    """
+
+    def __init__(
+        self,
+        notion: Notion | str = "demographic_parity",
+        alpha: float = 0.5,
+        epsilon: float = 1e-3,
+        regularizer: str = "otf",
+        *,
+        max_violation: float | None = None,
+        validation_fraction: float = 0.0,
+        balance: str | float = "auto",
+        solver: str = "lbfgs",
+        module: nn.Module | Callable[[int], nn.Module] | None = None,
+        standardize: bool = True,
+        cost_features: Any = None,
+        geometry: Geometry | None = None,
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        epochs: int = 100,
+        batch_size: int = 1000,
+        learning_rate: float = 1e-3,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.notion = notion
+        self.alpha = alpha
+        self.epsilon = epsilon
+        self.regularizer = regularizer
+        self.max_violation = max_violation
+        self.validation_fraction = validation_fraction
+        self.balance = balance
+        self.solver = solver
+        self.module = module
+        self.standardize = standardize
+        self.cost_features = cost_features
+        self.geometry = geometry
+        self.max_iter = max_iter
+        self.tol = tol
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Array,
+        y: Array,
+        sensitive_features: Array = None,
+        sample_weight: Array = None,
+    ) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        X : (n, p) numeric features.
+        y : (n,) two classes.
+        sensitive_features : one or many columns, needed unless `alpha` is 0.
+        sample_weight : (n,), one by default.
+        """
+        self._check_settings()
+        X, labels, weight = self._read(X, y, sample_weight)
+        kept, judged = self._split(len(X))
+        people = None
+        if sensitive_features is None:
+            if self.alpha or self.max_violation is not None:
+                raise ValueError(
+                    "`sensitive_features` are missing; pass `fit(X, y, sensitive_features=...)`, "
+                    "or set `alpha=0` for a model without fairness."
+                )
+        else:
+            weighted = None if sample_weight is None else weight
+            people = as_notion(self.notion).people(sensitive_features, labels, weighted)
+            same_length("sensitive_features", len(people.types), len(X), "X")
+        self._learn_scale(X[kept], weight[kept])
+        Z = self._scaled(X)
+        training = Training(Z[kept], labels[kept], weight[kept] / weight[kept].mean())
+        judge = None if people is None else ViolationOf(people.take(judged))
+        if people is not None:
+            training.violation_of = ViolationOf(people.take(kept))
+            training.loss = self._loss(training, people.take(kept), kept)
+
+        line = training.descend(0.0, max_iter=self.max_iter, tol=self.tol)
+        self.balance_ = self._balance(training, line.x)
+        by_adam = self.solver == "adam" or self.module is not None
+        if by_adam:
+            training.history.clear()
+
+        def train(alpha: float, start: Minimum | nn.Module) -> Minimum | nn.Module:
+            if by_adam:
+                return self._train_module(training, alpha)
+            assert isinstance(start, Minimum)
+            return training.descend(alpha, start.x, max_iter=self.max_iter, tol=self.tol)
+
+        def violation(model: Minimum | nn.Module) -> float:
+            return 0.0 if judge is None else judge(expit(_logits(model, Z[judged])))
+
+        model: Minimum | nn.Module = line
+        self.alpha_ = float(self.alpha)
+        if self.max_violation is not None:
+            model = self._search(train, violation, train(0.0, line) if by_adam else line)
+        elif by_adam or self.alpha:
+            model = train(self.alpha, line)
+        self.violation_, self.history_ = violation(model), training.history
+        self._keep(model)
+        return self
+
+    def decision_function(self, X: Array) -> np.ndarray:
+        """Return the logits of the positive class, (n,)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        if hasattr(self, "module_"):
+            return module_logits(self.module_, self._scaled(X))
+        return np.asarray(X @ self.coef_[0] + self.intercept_[0])
+
+    def predict_proba(self, X: Array) -> np.ndarray:
+        """Return the probabilities of the two classes, (n, 2)."""
+        positive = expit(self.decision_function(X))
+        return np.column_stack([1 - positive, positive])
+
+    def predict(self, X: Array) -> np.ndarray:
+        """Return the likelier class of each person, (n,)."""
+        likely = (self.decision_function(X) > 0).astype(int)
+        return np.asarray(self.classes_[likely])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def _check_settings(self) -> None:
+        if not 0 <= self.alpha <= 1:
+            raise ValueError(f"`alpha` must lie in [0, 1]; received {self.alpha!r}.")
+        for name, known in (("regularizer", REGULARIZERS), ("solver", SOLVERS)):
+            if getattr(self, name) not in known:
+                raise ValueError(
+                    f"unknown {name} {getattr(self, name)!r}; pass one of {', '.join(known)}."
+                )
+        if not (self.balance == "auto" or (np.isreal(self.balance) and float(self.balance) > 0)):
+            raise ValueError(
+                f'`balance` must be "auto" or a positive number; received {self.balance!r}.'
+            )
+        if self.max_violation is not None and not 0 <= self.max_violation <= 1:
+            raise ValueError(
+                f"`max_violation` must lie in [0, 1]; received {self.max_violation!r}."
+            )
+
+    def _read(
+        self, X: Array, y: Array, sample_weight: Array
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Validate the table; returns features, labels as 0 and 1, and weights."""
+        try:
+            X, y = validate_data(self, X, y, dtype=np.float64)
+        except ValueError as error:
+            if "could not convert" in str(error):
+                raise ValueError(
+                    f"`X` must be numeric ({error}). Encode text and categories first: "
+                    "`make_pipeline(TableEncoder(), OTFClassifier(...))`."
+                ) from None
+            raise
+        check_classification_targets(y)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if len(self.classes_) > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass: "
+                f"{len(self.classes_)} classes."
+            )
+        if len(self.classes_) < 2:
+            raise ValueError(
+                "Classifier can't train when only one class is present: every label is "
+                f"{self.classes_[0]!r}."
+            )
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        return X, labels, weight
+
+    def _split(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """People to train on, and people by whom violations are judged: others if held out."""
+        if self.max_violation is None or not self.validation_fraction:
+            return np.arange(n), np.arange(n)
+        order = check_random_state(self.random_state).permutation(n)
+        count = round(self.validation_fraction * n)
+        return order[count:], order[:count]
+
+    def _learn_scale(self, X: np.ndarray, weight: np.ndarray) -> None:
+        self._mean, self._spread = np.zeros(X.shape[1]), np.ones(X.shape[1])
+        if self.standardize:
+            share = weight / weight.sum()
+            self._mean = share @ X
+            spread = np.sqrt(share @ (X - self._mean) ** 2)
+            constant = spread <= 1e-12 * np.abs(X).max(0, initial=0.0)
+            self._spread = np.where(constant, 1.0, spread)
+
+    def _scaled(self, X: np.ndarray) -> np.ndarray:
+        return np.asarray((X - self._mean) / self._spread)
+
+    def _loss(self, training: Training, people: People, kept: np.ndarray) -> FairnessLoss:
+        if self.regularizer == "norm":
+            return NormLoss(self.notion).fit_people(people)
+        if self.regularizer == "barycenter":
+            return BarycenterLoss(self.notion).fit_people(people)
+        loss = OTFLoss(self.notion, self.epsilon)
+        if self.geometry is not None:
+            return loss.fit_people(people, self.geometry)
+        chosen = slice(None) if self.cost_features is None else self._positions()
+        return loss.fit_people(people, PointCloud(training.X[:, chosen]))
+
+    def _positions(self) -> list[int]:
+        """Positions of the columns of `cost_features`, given by name or position."""
+        names = list(getattr(self, "feature_names_in_", []))
+        out = []
+        for item in self.cost_features:
+            if item in names:
+                out.append(names.index(item))
+            elif isinstance(item, (int, np.integer)) and 0 <= item < self.n_features_in_:
+                out.append(int(item))
+            else:
+                known = names or f"the positions below {self.n_features_in_}"
+                raise ValueError(f"`cost_features` names {item!r}; X has {known}.")
+        return out
+
+    def _balance(self, training: Training, theta: np.ndarray) -> float:
+        if training.loss is None:
+            return 1.0
+        if self.balance == "auto":
+            return training.balance(theta)
+        training.loss.balance.fill_(float(self.balance))
+        return float(self.balance)
+
+    def _train_module(self, training: Training, alpha: float) -> nn.Module:
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        width = training.X.shape[1]
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            if isinstance(self.module, nn.Module):
+                module = copy.deepcopy(self.module)
+            else:
+                module = nn.Linear(width, 1) if self.module is None else self.module(width)
+            training.adam(
+                module,
+                alpha,
+                epochs=self.epochs,
+                batch_size=self.batch_size,
+                learning_rate=self.learning_rate,
+                seed=seed,
+                verbose=self.verbose,
+            )
+        return module
+
+    def _search(
+        self,
+        train: Callable[[float, Minimum | nn.Module], Minimum | nn.Module],
+        violation: Callable[[Minimum | nn.Module], float],
+        unconstrained: Minimum | nn.Module,
+    ) -> Minimum | nn.Module:
+        """Find the weakest alpha that meets `max_violation`: first on a grid, then by bisection."""
+        assert self.max_violation is not None
+        tried = [(violation(unconstrained), 0.0, unconstrained)]
+        # From weak to strong: people held out need not judge the strongest the fairest.
+        for alpha in tqdm(ALPHAS, desc="max_violation", disable=not self.verbose):
+            if tried[-1][0] <= self.max_violation:
+                break
+            model = train(alpha, tried[-1][2])
+            tried.append((violation(model), alpha, model))
+        if tried[-1][0] > self.max_violation:
+            lowest, self.alpha_, model = min(tried, key=lambda found: found[0])
+            warnings.warn(
+                f"no alpha up to {ALPHAS[-1]} meets max_violation={self.max_violation}: the lowest "
+                f"violation is {lowest:.4f}, at alpha={self.alpha_:g}. Allow more of it, or add "
+                "features.",
+                stacklevel=3,
+            )
+            return model
+        met, weak = tried[-1], tried[-2] if len(tried) > 1 else tried[-1]
+        for _ in range(BISECTIONS if met is not weak else 0):
+            alpha = 0.5 * (weak[1] + met[1])
+            model = train(alpha, weak[2])
+            found = (violation(model), alpha, model)
+            met, weak = (found, weak) if found[0] <= self.max_violation else (met, found)
+        self.alpha_ = met[1]
+        return met[2]
+
+    def _keep(self, model: Minimum | nn.Module) -> None:
+        """Set the fitted attributes."""
+        for name in ("module_", "coef_", "intercept_"):  # of an earlier fit
+            if hasattr(self, name):
+                delattr(self, name)
+        if isinstance(model, nn.Module):
+            self.n_iter_, self.converged_ = self.epochs, True
+            if self.module is not None:
+                self.module_ = model
+                return
+            theta, bias = (p.detach().double().numpy().reshape(-1) for p in model.parameters())
+            bias = bias[0]
+        else:
+            self.n_iter_, self.converged_ = max(1, model.iterations), model.converged
+            theta, bias = model.x[:-1], model.x[-1]
+            if not model.converged:
+                warnings.warn(
+                    f"training stopped after {self.max_iter} iterations before the objective "
+                    "settled; raise `max_iter` or `tol`.",
+                    ConvergenceWarning,
+                    stacklevel=3,
+                )
+        self.coef_ = (theta / self._spread)[None]
+        self.intercept_ = np.array([float(bias) - theta @ (self._mean / self._spread)])
+
+
+def _logits(model: Minimum | nn.Module, Z: np.ndarray) -> np.ndarray:
+    if isinstance(model, nn.Module):
+        return module_logits(model, Z)
+    return np.asarray(Z @ model.x[:-1] + model.x[-1])
