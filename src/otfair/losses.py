@@ -141,9 +141,8 @@ class FairnessLoss(nn.Module):
         (pull,) = torch.autograd.grad(value, logits)
         w = torch.ones_like(raw)
         if self._people is not None and not people:
-            everybody = self._people.weight
-            w = everybody if index is None else everybody[_rows(index, len(everybody))]
-            w = w.to(raw.device)
+            w = self._people.weight.to(raw.device)
+            w = w if index is None else w[_rows(index, len(w)).to(raw.device)]
         # Of a copy: the cross-entropy's derivative is (h - y) / sum w, the penalty's pull / w.
         entropy = (torch.sigmoid(logits.detach()) - y) / w.sum() * w.sqrt()
         pull = torch.where(w > 0, pull / w.sqrt(), 0.0)
@@ -366,7 +365,10 @@ class NormLoss(FairnessLoss):
         on = scores.device
         V, w = constraints.vectors.to(on), constraints.sample_weight.to(on)
         by_type = scores.new_zeros(V.shape[1]).index_add(0, constraints.types.to(on), w * scores)
-        violation = (V @ by_type - constraints.target.to(on)) / w.sum()
+        violation = V @ by_type - constraints.target.to(on)
+        # Fair scores are at the kink, whose slope is taken as 0; rounding must not choose a side.
+        fair = violation.abs() <= 1e-12 * (V.abs() @ by_type)
+        violation = violation.masked_fill(fair, 0.0) / w.sum()
         value: Tensor = torch.linalg.vector_norm(violation, self.p)
         self.last = Diagnostics(value=float(value.detach()), dropped=constraints.dropped)
         return value
