@@ -12,20 +12,18 @@ from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from scipy.optimize import minimize
-from scipy.special import expit, xlogy
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 from tqdm.auto import tqdm
 
-from otfair.constraints import Constraints
+from otfair.classifier import OTFClassifier
 from otfair.datasets import load_dataset
 from otfair.encoder import TableEncoder
 from otfair.geometry import PointCloud
 from otfair.metrics import pdp_violation, peo_violation
 from otfair.notions import DemographicParity
 from otfair.otf import adjusted_otf, exact_otf, smooth_otf
-from otfair.transport import AdjustedTransport, Transport
+from otfair.transport import Transport
 
 EPSILON = 1e-3
 ALPHAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
@@ -52,19 +50,17 @@ def run(output: Path) -> str:
     data = load_dataset("synthetic")
     rows = np.arange(len(data.y))
     fit, test = train_test_split(rows, test_size=0.3, random_state=0, stratify=data.y)
-    encoder = TableEncoder().fit(data.X.iloc[fit])
-    X = np.asarray(encoder.transform(data.X), dtype=np.float64)
+    X = np.asarray(TableEncoder().fit(data.X.iloc[fit]).transform(data.X), dtype=np.float64)
     sensitive = data.sensitive_features[["sex"]]
-    notion = DemographicParity()
-    trainer = _Trainer(
-        X[fit], data.y[fit], PointCloud(X[fit]), notion.constraints(sensitive.iloc[fit])
-    )
-    geometry, constraints = PointCloud(X[test]), notion.constraints(sensitive.iloc[test])
+    geometry = PointCloud(X[test])
+    constraints = DemographicParity().constraints(sensitive.iloc[test])
     women = (sensitive["sex"] == "Female").to_numpy()[test]
 
     models = []
     for alpha in tqdm(ALPHAS, desc="training", unit="model", leave=False):
-        scores = expit(X[test] @ trainer.train(alpha)[:-1] + trainer.weights[-1])
+        model = OTFClassifier("demographic_parity", alpha, EPSILON)
+        model.fit(X[fit], data.y[fit], sensitive_features=sensitive.iloc[fit])
+        scores = model.predict_proba(X[test])[:, 1]
         models.append(
             Row(
                 alpha=alpha,
@@ -87,48 +83,6 @@ def run(output: Path) -> str:
         f"{table}\n\n{_sentence(exact)}\n"
         f"report: {path.resolve()}  ({time.perf_counter() - started:.1f} s)"
     )
-
-
-class _Trainer:
-    """Logistic regression on (1 - alpha) cross-entropy + alpha times the balanced OTF cost."""
-
-    def __init__(
-        self, X: np.ndarray, y: np.ndarray, geometry: PointCloud, constraints: Constraints
-    ) -> None:
-        self.X, self.y = np.column_stack([X, np.ones(len(X))]), y
-        self.geometry, self.constraints = geometry, constraints
-        self.weights = np.zeros(self.X.shape[1])
-        self.balance = 0.0
-        self.last: AdjustedTransport | None = None
-
-    def train(self, alpha: float) -> np.ndarray:
-        """Fit from where the last strength ended; returns the weights, the intercept last."""
-        answer = minimize(
-            self._objective, self.weights, (alpha,), jac=True, options={"maxiter": 300}
-        )
-        self.weights = np.asarray(answer.x)
-        if not self.balance:  # equal slopes at the unconstrained fit make alpha comparable
-            h = self._scores(self.weights)
-            otf = self._otf(h).gradient * h * (1 - h)
-            self.balance = float(np.linalg.norm(h - self.y) / np.linalg.norm(otf))
-        return self.weights
-
-    def _objective(self, weights: np.ndarray, alpha: float) -> tuple[float, np.ndarray]:
-        h, n = self._scores(weights), len(self.y)
-        loss = -float((xlogy(self.y, h) + xlogy(1 - self.y, 1 - h)).mean())
-        slope = h - self.y
-        if alpha:
-            otf = self._otf(h)
-            loss = (1 - alpha) * loss + alpha * self.balance * otf.value / n
-            slope = (1 - alpha) * slope + alpha * self.balance * otf.gradient * h * (1 - h)
-        return loss, slope @ self.X / n
-
-    def _scores(self, weights: np.ndarray) -> np.ndarray:
-        return np.asarray(np.clip(expit(self.X @ weights), 1e-12, 1 - 1e-12))
-
-    def _otf(self, h: np.ndarray) -> AdjustedTransport:
-        self.last = adjusted_otf(h, self.geometry, self.constraints, EPSILON, init=self.last)
-        return self.last
 
 
 def _table(models: list[Row]) -> str:
