@@ -176,3 +176,31 @@ def test_fairness_at_the_edge_is_no_news_to_a_linear_program():
     t = otfair.exact_otf([0.5, 0.5, 0.5], otfair.PointCloud(np.eye(3)), c)
     assert t.value == pytest.approx(0.5)
     assert t.fair_scores[2] == 0
+
+
+def test_scores_of_every_size_are_sent_to_the_last_digit():
+    # The program's tolerances are of the total: a sum of 1e-4 is no excuse, nor a weight of 1e-5.
+    rng = np.random.default_rng(0)
+    groups, X = np.arange(40) % 3, rng.normal(size=(40, 2))
+    for h, w in (
+        (10 ** rng.uniform(-12, -5, 40), None),
+        (rng.random(40), 10.0 ** (groups * 4 - 5)),
+    ):
+        mass = h if w is None else w * h
+        c = otfair.DemographicParity().constraints(groups, sample_weight=w)
+        t = otfair.exact_otf(h, otfair.PointCloud(X), c)
+        np.testing.assert_allclose(t.plan().sum(1), mass, rtol=1e-12)
+        assert abs(t.gap) <= 1e-9 * mass.sum()
+        assert t.residual <= 1e-8
+
+
+def test_dependent_rows_that_agree_but_for_rounding_have_a_solution():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        V, h = rng.choice([-1.0, 1.0], (8, 4)), 10 ** rng.uniform(-12, -3, 30)
+        G = (V * 10 ** rng.uniform(-4, 4, (8, 1)))[:, np.arange(30) % 4]
+        b = G @ (rng.dirichlet(np.ones(30)) * h.sum())
+        t = otfair.exact_otf(
+            h, otfair.PointCloud(rng.random((30, 2))), otfair.Constraints.from_matrix(G, b)
+        )
+        assert t.residual <= 1e-8

@@ -47,7 +47,7 @@ def solve_exact(problem: TransportProblem, tol: float = 1e-9) -> Transport:
         lowest = (D - (mu @ V)[:, None]).min(0)  # (n,)
         linear = problem.target @ mu - problem.slack @ np.abs(mu)
         primal, dual = float((D * P).sum()), float(m @ lowest + linear)
-        done = primal - dual <= tol * reach * problem.total
+        done = abs(primal - dual) <= tol * reach * problem.total
         logger.debug("round %d: %d pairs, gap %.2e", rounds, int(pairs.sum()), primal - dual)
         if done:
             break
@@ -76,7 +76,10 @@ def _program(
     problem: TransportProblem, D: np.ndarray, m: np.ndarray, pairs: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Solve the program over the given pairs; None when they do not allow fairness."""
-    V, d = problem.vectors, len(problem.target)
+    total = problem.total or 1.0
+    unit = problem.size / total  # tolerances are of the total mass, and of each row's size
+    V, target, room = problem.vectors / unit[:, None], problem.target / unit, problem.slack / unit
+    d = len(V)
     P = np.where(pairs, m, 0.0)  # right for people with one pair
     open_people = np.flatnonzero(pairs.sum(0) > 1)
     P[:, open_people] = 0.0
@@ -85,15 +88,27 @@ def _program(
         return P, np.zeros(0)
     row_sums = sp.csr_array((np.ones(len(i)), (i, np.arange(len(i)))), (len(open_people), len(i)))
     A = sp.block_array([[row_sums, None], [sp.csr_array(V[:, k]), -sp.eye_array(d)]], format="csr")
-    answer = linprog(
-        np.concatenate([D[k, open_people[i]], np.zeros(d)]),
-        A_eq=A,
-        b_eq=np.concatenate([m[open_people], problem.target - V @ P.sum(1)]),
-        bounds=[(0, None)] * len(i) + [(-room, room) for room in problem.slack],
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-    )
+    for presolve in (True, False):  # which calls rows infeasible that agree but for rounding
+        answer = linprog(
+            np.concatenate([D[k, open_people[i]], np.zeros(d)]),
+            A_eq=A,
+            b_eq=np.concatenate([m[open_people], target - V @ P.sum(1)]) / total,
+            bounds=[(0, None)] * len(i) + [*zip(-room / total, room / total)],
+            options={
+                "primal_feasibility_tolerance": 1e-10,
+                "dual_feasibility_tolerance": 1e-10,
+                "presolve": presolve,
+            },
+        )
+        if answer.status == 0 or not pairs.all():
+            break
     if answer.status != 0:
         return None
-    P[k, open_people[i]] = np.maximum(answer.x[: len(i)], 0.0)
+    P[k, open_people[i]] = np.maximum(answer.x[: len(i)], 0.0) * total
     mu = answer.eqlin.marginals[len(open_people) :]
-    return P, np.where(np.abs(mu) > 1e-12, mu, 0.0)
+    mu = np.where(np.abs(mu) > 1e-12, mu, 0.0)
+    # Send each score to the last digit; one below the tolerance goes where it is cheapest.
+    lost = np.flatnonzero(P.sum(0) <= 0)
+    cheapest = np.where(pairs, D - (mu @ V)[:, None], np.inf).argmin(0)
+    P[cheapest[lost], lost] = 1.0
+    return P * (m / P.sum(0)), mu / unit
