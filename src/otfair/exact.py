@@ -49,7 +49,7 @@ def solve_exact(problem: TransportProblem, tol: float = 1e-9) -> Transport:
         primal, dual = float((D * P).sum()), float(m @ lowest + linear)
         done = abs(primal - dual) <= tol * reach * problem.total
         logger.debug("round %d: %d pairs, gap %.2e", rounds, int(pairs.sum()), primal - dual)
-        if done:
+        if done or pairs.all():
             break
         pairs |= _excess(D, V, mu) <= 0
     prices = problem.distances - torch.as_tensor(mu @ V, device=problem.mass.device)[:, None]
@@ -78,8 +78,8 @@ def _program(
     """Solve the program over the given pairs; None when they do not allow fairness."""
     total = problem.total or 1.0
     unit = problem.size / total  # tolerances are of the total mass, and of each row's size
-    V, target, room = problem.vectors / unit[:, None], problem.target / unit, problem.slack / unit
-    d = len(V)
+    V, target = problem.vectors / unit[:, None], problem.target / unit
+    room, d = problem.slack / total, len(V)
     P = np.where(pairs, m, 0.0)  # right for people with one pair
     open_people = np.flatnonzero(pairs.sum(0) > 1)
     P[:, open_people] = 0.0
@@ -87,13 +87,14 @@ def _program(
     if d == 0 and len(i) == 0:
         return P, np.zeros(0)
     row_sums = sp.csr_array((np.ones(len(i)), (i, np.arange(len(i)))), (len(open_people), len(i)))
-    A = sp.block_array([[row_sums, None], [sp.csr_array(V[:, k]), -sp.eye_array(d)]], format="csr")
+    fair = [sp.csr_array(V[:, k]), sp.diags_array(-1 / unit)]
+    A = sp.block_array([[row_sums, None], fair], format="csr")
     for presolve in (True, False):  # which calls rows infeasible that agree but for rounding
         answer = linprog(
             np.concatenate([D[k, open_people[i]], np.zeros(d)]),
             A_eq=A,
             b_eq=np.concatenate([m[open_people], target - V @ P.sum(1)]) / total,
-            bounds=[(0, None)] * len(i) + [*zip(-room / total, room / total)],
+            bounds=[(0, None)] * len(i) + [*zip(-room, room)],
             options={
                 "primal_feasibility_tolerance": 1e-10,
                 "dual_feasibility_tolerance": 1e-10,
@@ -106,7 +107,7 @@ def _program(
         return None
     P[k, open_people[i]] = np.maximum(answer.x[: len(i)], 0.0) * total
     mu = answer.eqlin.marginals[len(open_people) :]
-    mu = np.where(np.abs(mu) > 1e-12, mu, 0.0)
+    mu = np.where(np.abs(mu) > 1e-12 * unit, mu, 0.0)
     # Send each score to the last digit; one below the tolerance goes where it is cheapest.
     lost = np.flatnonzero(P.sum(0) <= 0)
     cheapest = np.where(pairs, D - (mu @ V)[:, None], np.inf).argmin(0)
