@@ -47,6 +47,7 @@ def test_every_core_module_has_a_layer():
         "lbfgs",
         "losses",
         "metrics",
+        "penalty",
         "tradeoff",
         "training",
     }

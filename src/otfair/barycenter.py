@@ -12,8 +12,8 @@ from torch import Tensor
 
 from otfair.arrays import Array
 from otfair.constraints import Constraints, People
-from otfair.losses import Diagnostics, FairnessLoss
 from otfair.notions import DemographicParity, Notion
+from otfair.penalty import Diagnostics, FairnessLoss
 
 
 class BarycenterLoss(FairnessLoss):

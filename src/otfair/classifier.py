@@ -28,9 +28,10 @@ from otfair.barycenter import BarycenterLoss
 from otfair.constraints import People
 from otfair.geometry import Geometry, PointCloud
 from otfair.lbfgs import Minimum
-from otfair.losses import FairnessLoss, NormLoss, OTFLoss
+from otfair.losses import NormLoss, OTFLoss
 from otfair.metrics import ViolationOf
 from otfair.notions import Notion, as_notion
+from otfair.penalty import FairnessLoss
 from otfair.training import Training, module_logits
 
 REGULARIZERS, SOLVERS = ("otf", "norm", "barycenter"), ("lbfgs", "adam")

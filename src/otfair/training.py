@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from tqdm.auto import tqdm
 
 from otfair.lbfgs import Minimum, minimize
-from otfair.losses import FairnessLoss
 from otfair.metrics import ViolationOf
+from otfair.penalty import FairnessLoss
 
 
 @dataclass
