@@ -158,17 +158,6 @@ def test_a_type_without_people_or_without_weight_is_infinitely_far():
 
 @settings(max_examples=40, deadline=None)
 @given(seed=SEEDS)
-def test_merging_types_is_recomputing_at_coarser_types(seed):
-    case = Case(seed)
-    coarse = np.random.default_rng(seed).integers(0, 3, case.K)
-    merged = case.soft().merge(torch.as_tensor(coarse), 4)
-    again = case.geometry.soft_distances(coarse[case.types], case.epsilon, case.weight, 4)
-    torch.testing.assert_close(merged, again.values, rtol=1e-12, atol=1e-12)
-    assert merged[:, 3].isinf().all()
-
-
-@settings(max_examples=40, deadline=None)
-@given(seed=SEEDS)
 def test_the_mean_cost_of_a_type_is_the_mean_over_the_shares_of_its_people(seed):
     case = Case(seed)
     expected = np.stack(

@@ -72,7 +72,7 @@ class Coordinate:
             slope = sign * problem.target[c] + problem.slack[c]
             step = _univariate(mass, g, eps, slope, top - dual[c], tol)
             dual[c] += step
-            mass = mass * _exp(step * g / eps)
+            mass = mass * np.exp(np.clip(step * g / eps, -MAX_EXPONENT, MAX_EXPONENT))
         return mass
 
 
@@ -82,7 +82,7 @@ def _univariate(
     """argmax_s slope s - eps sum_k mass_k exp(g_k s / eps) over s <= top, by safeguarded Newton."""
 
     def derivatives(s: float) -> tuple[float, float]:
-        e = mass * _exp(g * s / eps)
+        e = mass * np.exp(np.clip(g * s / eps, -MAX_EXPONENT, MAX_EXPONENT))
         return slope - float(e @ g), float(e @ (g * g)) / eps
 
     reach = MAX_EXPONENT * eps / max(float(np.abs(g).max(initial=0.0)), 1e-300)
@@ -97,8 +97,3 @@ def _univariate(
         newton = s + r / curvature if curvature > 0 else np.inf
         s = newton if low < newton < high else 0.5 * (low + high)
     return s
-
-
-def _exp(exponent: np.ndarray) -> np.ndarray:
-    out: np.ndarray = np.exp(np.clip(exponent, -MAX_EXPONENT, MAX_EXPONENT))
-    return out

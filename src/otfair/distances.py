@@ -142,10 +142,6 @@ class SoftDistances:
                 values.append(block[i, j])
         return _sparse(torch.cat(index, 1), torch.cat(values), geometry.shape)
 
-    def merge(self, types: Tensor, n_types: int) -> Tensor:
-        """Soft distances to coarser types, (n, n_types); `types` (K,) says what a type becomes."""
-        return -self.epsilon * _segment_lse(-self.values.T / self.epsilon, types, n_types).T
-
     @cached_property
     def _point_values(self) -> Tensor:
         out = self._point_zeros()
@@ -250,7 +246,7 @@ def nearest_distances(
 def _segment_lse_(block: Tensor, columns: TypedColumns) -> Tensor:
     """Weighted log-sum-exp of a block (u, b) over each type's rows, (K, b); overwrites it."""
     if columns.n_types > LOOPED_TYPES:
-        return _segment_lse(block, columns.types, columns.n_types, columns.weight)
+        return _scattered_lse(block, columns)
     out = block.new_full((columns.n_types, block.shape[1]), -torch.inf)
     for k, rows in columns.segments():
         part = block[rows]
@@ -260,19 +256,13 @@ def _segment_lse_(block: Tensor, columns: TypedColumns) -> Tensor:
     return out
 
 
-def _segment_lse(
-    block: Tensor, types: Tensor, n_types: int, weight: Tensor | None = None
-) -> Tensor:
-    """Do the same for rows in any order, all types at once."""
-    index = types[:, None].expand_as(block)
-    top = block.new_full((n_types, block.shape[1]), -torch.inf)
-    top.scatter_reduce_(0, index, block, "amax")
-    finite = torch.where(top.isinf(), 0.0, top)
-    share = (block - finite[types]).clamp_min_(LOWEST_EXPONENT).exp_()
-    if weight is not None:
-        share *= weight[:, None]
-    total = torch.zeros_like(top).index_add_(0, types, share)
-    return torch.where(top.isinf(), -torch.inf, total.log() + finite)
+def _scattered_lse(block: Tensor, columns: TypedColumns) -> Tensor:
+    """Do the same for all types at once, which is faster where they are many."""
+    types = columns.types
+    top = block.new_full((columns.n_types, block.shape[1]), -torch.inf)
+    top.scatter_reduce_(0, types[:, None].expand_as(block), block, "amax")
+    share = block.sub_(top[types]).clamp_min_(LOWEST_EXPONENT).exp_().mul_(columns.weight[:, None])
+    return torch.zeros_like(top).index_add_(0, types, share).log_().add_(top)
 
 
 def _sparse(index: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:

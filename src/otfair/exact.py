@@ -35,6 +35,7 @@ def solve_exact(problem: TransportProblem, tol: float = 1e-9) -> Transport:
         centre, _ = anneal(problem, margin / 30, budget=1000)
     pairs = _excess(D, V, centre) <= margin
     P, mu, primal, dual, done = np.zeros_like(D), centre, np.inf, -np.inf, False
+    lowest = (D - (mu @ V)[:, None]).min(0)  # (n,), the price of a unit of each person's score
     for rounds in range(1, ROUNDS + 1):
         answer = _program(problem, D / reach, m, pairs)
         if answer is None:
@@ -44,7 +45,7 @@ def solve_exact(problem: TransportProblem, tol: float = 1e-9) -> Transport:
             pairs |= _excess(D, V, centre) <= margin
             continue
         P, mu = answer[0], answer[1] * reach
-        lowest = (D - (mu @ V)[:, None]).min(0)  # (n,)
+        lowest = (D - (mu @ V)[:, None]).min(0)
         linear = problem.target @ mu - problem.slack @ np.abs(mu)
         primal, dual = float((D * P).sum()), float(m @ lowest + linear)
         done = abs(primal - dual) <= tol * reach * problem.total
@@ -52,11 +53,10 @@ def solve_exact(problem: TransportProblem, tol: float = 1e-9) -> Transport:
         if done or pairs.all():
             break
         pairs |= _excess(D, V, mu) <= 0
-    prices = problem.distances - torch.as_tensor(mu @ V, device=problem.mass.device)[:, None]
     return Transport(
         problem=problem,
         mu=mu,
-        prices=prices.amin(0),
+        prices=torch.as_tensor(lowest, device=problem.mass.device),
         share=torch.as_tensor(P / np.where(m > 0, m, 1.0), device=problem.mass.device),
         value=dual,
         primal_value=primal,

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from otfair.arrays import Array, to_index, to_tensor
+from otfair.constraints import check_weight
 from otfair.distances import NearestDistances, SoftDistances, nearest_distances, soft_distances
 
 Scale: TypeAlias = Literal["max", "mean", "median"] | float | None
@@ -112,21 +113,17 @@ class Geometry:
         """Return copies, so that results that are kept do not change with the user's arrays."""
         given = to_tensor(types, "types", device=self.device)
         types = given.to(torch.long, copy=True)
-        weight = torch.ones(self.shape[1], dtype=torch.float64, device=self.device)
-        if sample_weight is not None:
-            weight = to_tensor(sample_weight, "sample_weight", device=self.device).clone()
-        if not types.shape == weight.shape == (self.shape[1],):
+        weight = check_weight(sample_weight, self.shape[1], self.device).clone()
+        if types.shape != weight.shape:
             raise ValueError(
-                f"`types` and `sample_weight` must have one entry a column person: "
-                f"{self.shape[1]}; received {tuple(types.shape)} and {tuple(weight.shape)}."
+                f"`types` must have one entry a column person: {self.shape[1]}; received shape "
+                f"{tuple(types.shape)}."
             )
         count = int(types.max()) + 1 if n_types is None else n_types
         if int(types.min()) < 0 or int(types.max()) >= count or not torch.equal(types, given):
             raise ValueError(
                 f"`types` must be whole numbers from 0 to {max(count, 1) - 1}, below `n_types`."
             )
-        if not float(weight.min()) >= 0 or not float(weight.max()) > 0:
-            raise ValueError("`sample_weight` must be non-negative and not all zero.")
         return types, weight, count
 
     def blocks(

@@ -17,6 +17,11 @@ from otfair.transport import Transport, smooth_transport
 
 logger = logging.getLogger(__name__)
 
+DIRECT = 100  # evaluations before annealing
+COARSE = 1e-2  # residual that ends a stage of annealing
+LEAST_DAMPING, MOST_DAMPING = 1e-10, 1e12
+GROW, SHRINK = 8.0, 10.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class Newton:
@@ -57,12 +62,6 @@ def anneal(problem: TransportProblem, end: float, budget: int) -> tuple[np.ndarr
         mu, _, _, count = ascend(SemiDual(problem, tau), mu, COARSE, min(DIRECT, budget - used))
         used, tau = used + count, tau / 4
     return mu, used
-
-
-DIRECT = 100  # evaluations before annealing
-COARSE = 1e-2  # residual that ends a stage of annealing
-LEAST_DAMPING, MOST_DAMPING = 1e-10, 1e12
-GROW, SHRINK = 8.0, 10.0
 
 
 def ascend(
