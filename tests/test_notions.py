@@ -495,3 +495,9 @@ def test_strata_that_leave_nobody_to_compare_are_warned_of(caplog):
     assert c.names == ()
     assert "too finely" in caplog.text
     assert "sex=f | income=1.5" in caplog.text
+
+
+def test_a_name_stacks_from_either_side():
+    left = "equalized_odds" & otfair.DemographicParity()
+    right = otfair.EqualizedOdds() & "demographic_parity"
+    assert left == right

@@ -330,3 +330,14 @@ def test_an_adjusted_cost_starts_from_a_result_or_a_pair_only():
     for init in (a.smooth, a.smooth.constraint_duals, pair[:1]):
         with pytest.raises(ValueError, match="a pair"):
             otfair.adjusted_otf([0.1, 0.2], geometry, c, init=init)
+
+
+def test_the_status_of_the_adjusted_cost_is_that_of_the_worse_problem():
+    p = random_problem(7)
+    good = otfair.adjusted_otf(p.scores, p.geometry, p.constraints, 1e-3)
+    assert good.status is otfair.Status.CONVERGED
+    bad = otfair.adjusted_otf(
+        p.scores, p.geometry, p.constraints, 1e-3, max_evaluations=3, throw=False
+    )
+    assert bad.status is otfair.Status.EVALUATION_LIMIT
+    assert not bad.converged

@@ -74,8 +74,11 @@ class Notion:
             )
         return constraints
 
-    def __and__(self, other: Notion) -> Notion:
+    def __and__(self, other: Notion | str) -> Notion:
         return _Stack(self, as_notion(other))
+
+    def __rand__(self, other: str) -> Notion:
+        return as_notion(other) & self
 
 
 @dataclass(frozen=True)

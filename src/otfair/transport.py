@@ -203,6 +203,11 @@ class AdjustedTransport:
         return max(self.smooth.residual, self.relaxed.residual)
 
     @property
+    def status(self) -> Status:
+        """How the two solves ended: the relaxed one's status where the smooth one converged."""
+        return self.relaxed.status if self.smooth.converged else self.smooth.status
+
+    @property
     def converged(self) -> bool:
         """Whether both problems were solved to the tolerance."""
-        return self.smooth.converged and self.relaxed.converged
+        return self.status is Status.CONVERGED
