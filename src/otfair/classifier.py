@@ -69,7 +69,7 @@ class OTFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     coef_, intercept_ : of the logistic regression, (1, p) and (1,).
     module_ : the trained module, if one was given.
     alpha_ : the weight of fairness that was used.
-    balance_ : the penalty's factor.
+    balance_ : the penalty's factor, 1 where there is none.
     violation_ : on the training (or validation) people; 0 without sensitive features.
     n_iter_, converged_ : iterations (or epochs), and whether the decrease became small.
     history_ : one dict an iteration or epoch: alpha, loss, penalty, violation.
@@ -164,7 +164,8 @@ class OTFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         judge = None if people is None else ViolationOf(people.take(judged))
         if people is not None:
             training.violation_of = ViolationOf(people.take(kept))
-            training.loss = self._loss(training, people.take(kept), kept)
+            if self.alpha or self.max_violation is not None:
+                training.loss = self._loss(training, people.take(kept))
 
         line = training.descend(0.0, max_iter=self.max_iter, tol=self.tol)
         self.balance_ = self._balance(training, line.x)
@@ -279,7 +280,7 @@ class OTFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _scaled(self, X: np.ndarray) -> np.ndarray:
         return np.asarray((X - self._mean) / self._spread)
 
-    def _loss(self, training: Training, people: People, kept: np.ndarray) -> FairnessLoss:
+    def _loss(self, training: Training, people: People) -> FairnessLoss:
         if self.regularizer == "norm":
             return NormLoss(self.notion).fit_people(people)
         if self.regularizer == "barycenter":
