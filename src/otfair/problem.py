@@ -97,7 +97,9 @@ class TransportProblem:
     def residual(self, f: np.ndarray, mu: np.ndarray) -> float:
         """Largest relative violation of the optimality conditions, for the mass f (K,) by type."""
         r, gamma = self.target - self.vectors @ f, self.slack
-        v = np.where(mu != 0, np.abs(r - gamma * np.sign(mu)), np.maximum(np.abs(r) - gamma, 0.0))
+        v = np.abs(r)
+        if gamma.any():
+            v = np.where(mu != 0, np.abs(r - gamma * np.sign(mu)), np.maximum(v - gamma, 0.0))
         size = np.maximum(self._size @ f, self.size) + np.abs(self.target)
         return float((v / size).max(initial=0.0))
 
