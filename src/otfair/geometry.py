@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Literal, TypeAlias
@@ -28,7 +29,7 @@ SAMPLED_PEOPLE = 4096  # a side for the median of more pairs than that squared
 NEAR = 1e-8  # squared distances below this share of the largest are recomputed by subtraction
 
 
-class Geometry:
+class Geometry(ABC):
     """Costs between the people whose scores move (rows) and those who receive score (columns).
 
     Use `PointCloud` or `CostMatrix`. Identical people are kept once, as one *point*.
@@ -104,8 +105,9 @@ class Geometry:
             view._last = (key, types, weight, some)
         return view
 
+    @abstractmethod
     def _keep_rows(self, points: Tensor) -> None:
-        raise NotImplementedError
+        """Keep some row points only, by their numbers."""
 
     def _typed(
         self, types: Array, sample_weight: Array, n_types: int | None
@@ -147,9 +149,9 @@ class Geometry:
         whole = torch.cat([block for _, _, block in self.blocks()], 1).T
         return whole[self.row_index][:, self.column_index]
 
+    @abstractmethod
     def _raw_blocks(self, columns: Tensor) -> Callable[[int, int], Tensor]:
         """Return a function that gives the unscaled block of the row points from start to stop."""
-        raise NotImplementedError
 
     def _find_scale(self, scale: Scale) -> float:
         if scale is None:

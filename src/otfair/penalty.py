@@ -5,6 +5,7 @@ Maths: docs/derivation.md, section 5. The penalties are in `losses.py` and `bary
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -38,7 +39,7 @@ class Diagnostics:
     dropped: tuple[str, ...] = ()
 
 
-class FairnessLoss(nn.Module):
+class FairnessLoss(nn.Module, ABC):
     """What the penalties have in common; use `OTFLoss`, `NormLoss` or `BarycenterLoss`.
 
     Attributes
@@ -206,10 +207,11 @@ class FairnessLoss(nn.Module):
         self.balance = exact.to(self.balance.device)
         return self
 
+    @abstractmethod
     def _penalty(
         self, scores: Tensor, constraints: Constraints, features: Array, rows: Tensor | None
     ) -> Tensor:
-        raise NotImplementedError
+        """Return the penalty of scores, a mean over people, before its balance."""
 
 
 def _check_shape(pred: Tensor) -> None:
