@@ -59,6 +59,8 @@ def random_problem(seed: int) -> Problem:
         otfair.EqualizedOdds() & otfair.DemographicParity(),
     ]
     notion = kinds[int(rng.choice(len(kinds), p=[0.3, 0.3, 0.1, 0.1, 0.1, 0.1]))]
+    if not len(notion.constraints(sensitive, labels)):
+        notion = kinds[0]  # few people may leave the others nothing to compare
     style = rng.choice(
         ["logistic", "uniform", "tiny", "constant", "tied"], p=[0.4, 0.25, 0.2, 0.1, 0.05]
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -300,6 +302,15 @@ def test_a_column_of_scores_will_do():
     flat = otfair.smooth_otf(torch.tensor([0.1, 0.2, 0.3]), geometry, c)
     column = otfair.smooth_otf(torch.tensor([[0.1], [0.2], [0.3]]), geometry, c)
     assert flat.value == column.value
+
+
+def test_warnings_go_to_the_log_and_not_to_the_screen():
+    code = (
+        "import otfair; c = otfair.EqualOpportunity().constraints(['a', 'b'], [0, 0]); "
+        "assert not len(c) and c.dropped"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == run.stderr == ""
 
 
 def test_the_library_logs_and_never_prints(capsys, caplog):

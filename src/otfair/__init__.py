@@ -1,5 +1,7 @@
 """Optimal transport of classifiers to fairness."""
 
+import logging
+
 from otfair.barycenter import BarycenterLoss
 from otfair.classifier import OTFClassifier
 from otfair.constraints import Constraints, People
@@ -34,6 +36,9 @@ from otfair.status import Status, TransportError
 from otfair.transport import AdjustedTransport, Flows, Transport
 
 __version__ = "0.1.0"
+
+# What the library has to say goes to `logging`, and nowhere unless the user listens.
+logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 __all__ = [
     "AdjustedTransport",
