@@ -50,6 +50,7 @@ def test_every_core_module_has_a_layer():
         "penalty",
         "tradeoff",
         "training",
+        "validation",
     }
     assert {p.stem for p in SOURCE.glob("*.py")} - outside == set(LEVEL)
 

@@ -33,6 +33,7 @@ from otfair.notions import (
 )
 from otfair.otf import adjusted_otf, exact_otf, relaxed_otf, smooth_otf
 from otfair.status import Status, TransportError
+from otfair.tradeoff import plot_tradeoff, tradeoff_curve
 from otfair.transport import AdjustedTransport, Flows, Transport
 
 __version__ = "0.1.0"
@@ -77,7 +78,9 @@ __all__ = [
     "make_synthetic",
     "pdp_violation",
     "peo_violation",
+    "plot_tradeoff",
     "relaxed_otf",
     "smooth_otf",
+    "tradeoff_curve",
     "verify_dataset",
 ]

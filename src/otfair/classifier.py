@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Self, cast
 
 import numpy as np
 import torch
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 from tqdm.auto import tqdm
 
@@ -32,9 +31,9 @@ from otfair.losses import NormLoss, OTFLoss
 from otfair.metrics import ViolationOf
 from otfair.notions import Notion, as_notion
 from otfair.penalty import FairnessLoss
-from otfair.training import Training, module_logits
+from otfair.training import Stage, Training, module_logits
+from otfair.validation import check_settings, read_training_data
 
-REGULARIZERS, SOLVERS = ("otf", "norm", "barycenter"), ("lbfgs", "adam")
 ALPHAS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)  # tried for `max_violation`
 BISECTIONS = 5
 
@@ -144,53 +143,44 @@ class OTFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sensitive_features : one or many columns, needed unless `alpha` is 0.
         sample_weight : (n,), one by default.
         """
-        self._check_settings()
-        X, labels, weight = self._read(X, y, sample_weight)
-        kept, judged = self._split(len(X))
-        people = None
-        if sensitive_features is None:
-            if self.alpha or self.max_violation is not None:
-                raise ValueError(
-                    "`sensitive_features` are missing; pass `fit(X, y, sensitive_features=...)`, "
-                    "or set `alpha=0` for a model without fairness."
-                )
-        else:
-            weighted = None if sample_weight is None else weight
-            people = as_notion(self.notion).people(sensitive_features, labels, weighted)
-            same_length("sensitive_features", len(people.types), len(X), "X")
-        self._learn_scale(X[kept], weight[kept])
-        Z = self._scaled(X)
-        training = Training(Z[kept], labels[kept], weight[kept] / weight[kept].mean())
-        judge = None if people is None else ViolationOf(people.take(judged))
-        if people is not None:
-            training.violation_of = ViolationOf(people.take(kept))
-            if self.alpha or self.max_violation is not None:
-                training.loss = self._loss(training, people.take(kept))
-
-        line = training.descend(0.0, max_iter=self.max_iter, tol=self.tol)
-        self.balance_ = self._balance(training, line.x)
-        by_adam = self.solver == "adam" or self.module is not None
-        if by_adam:
-            training.history.clear()
-
-        def train(alpha: float, start: Minimum | nn.Module) -> Minimum | nn.Module:
-            if by_adam:
-                return self._train_module(training, alpha)
-            assert isinstance(start, Minimum)
-            return training.descend(alpha, start.x, max_iter=self.max_iter, tol=self.tol)
-
-        def violation(model: Minimum | nn.Module) -> float:
-            return 0.0 if judge is None else judge(expit(_logits(model, Z[judged])))
-
-        model: Minimum | nn.Module = line
+        check_settings(self)
+        stage = self._begin(X, y, sensitive_features, sample_weight)
+        model: Minimum | nn.Module = stage.line
         self.alpha_ = float(self.alpha)
         if self.max_violation is not None:
-            model = self._search(train, violation, train(0.0, line) if by_adam else line)
-        elif by_adam or self.alpha:
-            model = train(self.alpha, line)
-        self.violation_, self.history_ = violation(model), training.history
-        self._keep(model)
+            model = self._search(stage, self._train(stage, 0.0, model) if self._by_adam else model)
+        elif self._by_adam or self.alpha:
+            model = self._train(stage, self.alpha, model)
+        self._keep(model, stage)
         return self
+
+    def fit_path(
+        self,
+        X: Array,
+        y: Array,
+        sensitive_features: Array,
+        alphas: Iterable[float],
+        sample_weight: Array = None,
+    ) -> Iterator[OTFClassifier]:
+        """Yield one fitted classifier a strength, each trained from where the last one ended.
+
+        Distances are computed once, so that this is much quicker than as many calls of `fit`.
+        """
+        first: OTFClassifier | None = None
+        for alpha in alphas:
+            fitted = clone(self).set_params(alpha=alpha, max_violation=None)
+            check_settings(fitted)
+            if first is None:
+                stage = fitted._begin(X, y, sensitive_features, sample_weight, penalize=True)
+                first, model = fitted, cast("Minimum | nn.Module", stage.line)
+            else:
+                fitted.__dict__ |= {**first.__dict__, "alpha": alpha}
+            stage.training.history = []
+            if fitted._by_adam or alpha:
+                model = fitted._train(stage, alpha, model)
+            fitted.alpha_ = float(alpha)
+            fitted._keep(model, stage)
+            yield fitted
 
     def decision_function(self, X: Array) -> np.ndarray:
         """Return the logits of the positive class, (n,)."""
@@ -215,50 +205,51 @@ class OTFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _check_settings(self) -> None:
-        if not 0 <= self.alpha <= 1:
-            raise ValueError(f"`alpha` must lie in [0, 1]; received {self.alpha!r}.")
-        for name, known in (("regularizer", REGULARIZERS), ("solver", SOLVERS)):
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f"unknown {name} {getattr(self, name)!r}; pass one of {', '.join(known)}."
-                )
-        if not (self.balance == "auto" or (np.isreal(self.balance) and float(self.balance) > 0)):
-            raise ValueError(
-                f'`balance` must be "auto" or a positive number; received {self.balance!r}.'
-            )
-        if self.max_violation is not None and not 0 <= self.max_violation <= 1:
-            raise ValueError(
-                f"`max_violation` must lie in [0, 1]; received {self.max_violation!r}."
-            )
+    @property
+    def _by_adam(self) -> bool:
+        return self.solver == "adam" or self.module is not None
 
-    def _read(
-        self, X: Array, y: Array, sample_weight: Array
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Validate the table; returns features, labels as 0 and 1, and weights."""
-        try:
-            X, y = validate_data(self, X, y, dtype=np.float64)
-        except ValueError as error:
-            if "could not convert" in str(error):
-                raise ValueError(
-                    f"`X` must be numeric ({error}). Encode text and categories first: "
-                    "`make_pipeline(TableEncoder(), OTFClassifier(...))`."
-                ) from None
-            raise
-        check_classification_targets(y)
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if len(self.classes_) > 2:
+    def _begin(
+        self,
+        X: Array,
+        y: Array,
+        sensitive_features: Array,
+        sample_weight: Array,
+        penalize: bool = False,
+    ) -> Stage:
+        """Read the data, make the penalty, and train without it."""
+        X, labels, weight = read_training_data(self, X, y, sample_weight)
+        kept, judged = self._split(len(X))
+        penalize = penalize or bool(self.alpha) or self.max_violation is not None
+        people = None
+        if sensitive_features is not None:
+            weighted = None if sample_weight is None else weight
+            people = as_notion(self.notion).people(sensitive_features, labels, weighted)
+            same_length("sensitive_features", len(people.types), len(X), "X")
+        elif penalize:
             raise ValueError(
-                "Only binary classification is supported. The type of the target is multiclass: "
-                f"{len(self.classes_)} classes."
+                "`sensitive_features` are missing; pass `fit(X, y, sensitive_features=...)`, "
+                "or set `alpha=0` for a model without fairness."
             )
-        if len(self.classes_) < 2:
-            raise ValueError(
-                "Classifier can't train when only one class is present: every label is "
-                f"{self.classes_[0]!r}."
-            )
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        return X, labels, weight
+        self._learn_scale(X[kept], weight[kept])
+        Z = self._scaled(X)
+        training = Training(Z[kept], labels[kept], weight[kept] / weight[kept].mean())
+        judge = None
+        if people is not None:
+            judge, training.violation_of = (ViolationOf(people.take(p)) for p in (judged, kept))
+            if penalize:
+                training.loss = self._loss(training, people.take(kept))
+        line = training.descend(0.0, max_iter=self.max_iter, tol=self.tol)
+        self.balance_ = self._balance(training, line.x)
+        if self._by_adam:
+            training.history = []
+        return Stage(training, line, Z[judged], judge)
+
+    def _train(self, stage: Stage, alpha: float, start: Minimum | nn.Module) -> Minimum | nn.Module:
+        if self._by_adam:
+            return self._train_module(stage.training, alpha)
+        assert isinstance(start, Minimum)
+        return stage.training.descend(alpha, start.x, max_iter=self.max_iter, tol=self.tol)
 
     def _split(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """People to train on, and people by whom violations are judged: others if held out."""
@@ -333,21 +324,16 @@ class OTFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return module
 
-    def _search(
-        self,
-        train: Callable[[float, Minimum | nn.Module], Minimum | nn.Module],
-        violation: Callable[[Minimum | nn.Module], float],
-        unconstrained: Minimum | nn.Module,
-    ) -> Minimum | nn.Module:
+    def _search(self, stage: Stage, unconstrained: Minimum | nn.Module) -> Minimum | nn.Module:
         """Find the weakest alpha that meets `max_violation`: first on a grid, then by bisection."""
         assert self.max_violation is not None
-        tried = [(violation(unconstrained), 0.0, unconstrained)]
+        tried = [(stage.violation(unconstrained), 0.0, unconstrained)]
         # From weak to strong: people held out need not judge the strongest the fairest.
         for alpha in tqdm(ALPHAS, desc="max_violation", disable=not self.verbose):
             if tried[-1][0] <= self.max_violation:
                 break
-            model = train(alpha, tried[-1][2])
-            tried.append((violation(model), alpha, model))
+            model = self._train(stage, alpha, tried[-1][2])
+            tried.append((stage.violation(model), alpha, model))
         if tried[-1][0] > self.max_violation:
             lowest, self.alpha_, model = min(tried, key=lambda found: found[0])
             warnings.warn(
@@ -360,14 +346,15 @@ class OTFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         met, weak = tried[-1], tried[-2] if len(tried) > 1 else tried[-1]
         for _ in range(BISECTIONS if met is not weak else 0):
             alpha = 0.5 * (weak[1] + met[1])
-            model = train(alpha, weak[2])
-            found = (violation(model), alpha, model)
+            model = self._train(stage, alpha, weak[2])
+            found = (stage.violation(model), alpha, model)
             met, weak = (found, weak) if found[0] <= self.max_violation else (met, found)
         self.alpha_ = met[1]
         return met[2]
 
-    def _keep(self, model: Minimum | nn.Module) -> None:
+    def _keep(self, model: Minimum | nn.Module, stage: Stage) -> None:
         """Set the fitted attributes."""
+        self.violation_, self.history_ = stage.violation(model), stage.training.history
         for name in ("module_", "coef_", "intercept_"):  # of an earlier fit
             if hasattr(self, name):
                 delattr(self, name)
@@ -390,9 +377,3 @@ class OTFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 )
         self.coef_ = (theta / self._spread)[None]
         self.intercept_ = np.array([float(bias) - theta @ (self._mean / self._spread)])
-
-
-def _logits(model: Minimum | nn.Module, Z: np.ndarray) -> np.ndarray:
-    if isinstance(model, nn.Module):
-        return module_logits(model, Z)
-    return np.asarray(Z @ model.x[:-1] + model.x[-1])

@@ -112,6 +112,20 @@ class Training:
             )
 
 
+@dataclass(frozen=True)
+class Stage:
+    """What training at any strength starts from."""
+
+    training: Training
+    line: Minimum  # the logistic regression without penalty
+    judged: np.ndarray  # (m, p) scaled features of the people by whom violations are judged
+    judge: ViolationOf | None
+
+    def violation(self, model: Minimum | nn.Module) -> float:
+        """Violation of a model by the people who judge."""
+        return 0.0 if self.judge is None else self.judge(expit(_logits(model, self.judged)))
+
+
 def module_logits(module: nn.Module, X: np.ndarray) -> np.ndarray:
     """Return the logits of any module, (n,), computed without gradients."""
     dtype = next((p.dtype for p in module.parameters()), torch.float32)
@@ -129,3 +143,9 @@ def _one_logit(output: Tensor) -> Tensor:
             f"`module` must give one logit a person, (n,) or (n, 1); it gave {tuple(output.shape)}."
         )
     return output.reshape(-1)
+
+
+def _logits(model: Minimum | nn.Module, Z: np.ndarray) -> np.ndarray:
+    if isinstance(model, nn.Module):
+        return module_logits(model, Z)
+    return np.asarray(Z @ model.x[:-1] + model.x[-1])
