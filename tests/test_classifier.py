@@ -246,3 +246,22 @@ def test_training_that_is_cut_short_is_said(people):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         OTFClassifier(max_iter=500).fit(X, y, sensitive_features=S["sex"])
+
+
+def test_the_norm_is_not_stopped_by_its_kinks(people):
+    # Several attributes and both labels: one violation vanishes long before the others.
+    X, y, S = people
+    free = OTFClassifier("equalized_odds", alpha=0).fit(X, y, sensitive_features=S)
+    fair = OTFClassifier("equalized_odds", alpha=0.99, regularizer="norm")
+    fair.fit(X, y, sensitive_features=S)
+    assert fair.violation_ < 1e-3 * free.violation_
+
+
+def test_a_path_is_the_models_of_its_strengths(people):
+    X, y, S = people
+    path = list(OTFClassifier().fit_path(X, y, S["sex"], [0, 0.2, 0.6]))
+    assert [m.alpha_ for m in path] == [0, 0.2, 0.6]
+    for m in path:
+        alone = OTFClassifier(alpha=m.alpha).fit(X, y, sensitive_features=S["sex"])
+        np.testing.assert_allclose(m.predict_proba(X), alone.predict_proba(X), atol=5e-3)
+        assert m.violation_ == pytest.approx(alone.violation_, abs=5e-3)

@@ -759,3 +759,17 @@ def test_two_processes_train_one_model(tmp_path):
     for answer in (first, second):
         assert np.isfinite(answer["penalties"]).all()
         assert answer["penalties"][0] > 0
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_a_smoothed_norm_is_the_norm_up_to_its_width(p):
+    rng = np.random.default_rng(0)
+    logits = torch.tensor(rng.normal(size=60), requires_grad=True)
+    sensitive = torch.tensor(np.eye(3)[rng.integers(0, 3, 60)])
+    exact = otfair.NormLoss("demographic_parity", p)(logits, None, sensitive)
+    smooth = otfair.NormLoss("demographic_parity", p, smoothing=1e-3)(logits, None, sensitive)
+    assert 0 <= float((exact - smooth).detach()) <= 3e-3
+    assert torch.autograd.gradcheck(
+        lambda z: otfair.NormLoss("demographic_parity", p, smoothing=1e-2)(z, None, sensitive),
+        logits,
+    )

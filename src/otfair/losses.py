@@ -153,16 +153,26 @@ class NormLoss(FairnessLoss):
     ----------
     notion : a `Notion` or its name.
     p : 1 as in the paper, or 2.
+    smoothing : width within which the norm's kink at zero is rounded off.
     pred_as_logit : whether predictions are logits or else probabilities.
     """
 
+    widths = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+
     def __init__(
-        self, notion: Notion | str = "demographic_parity", p: int = 1, *, pred_as_logit: bool = True
+        self,
+        notion: Notion | str = "demographic_parity",
+        p: int = 1,
+        *,
+        smoothing: float = 0.0,
+        pred_as_logit: bool = True,
     ) -> None:
         super().__init__(notion, pred_as_logit=pred_as_logit)
-        if p not in (1, 2):
-            raise ValueError(f"`p` must be 1 or 2; received {p!r}.")
-        self.p = p
+        if p not in (1, 2) or not smoothing >= 0:
+            raise ValueError(
+                f"`p` must be 1 or 2 and `smoothing` not negative; received {p!r}, {smoothing!r}."
+            )
+        self.p, self.smoothing = p, smoothing
 
     def _penalty(
         self, scores: Tensor, constraints: Constraints, features: Array, rows: Tensor | None
@@ -174,7 +184,12 @@ class NormLoss(FairnessLoss):
         # Fair scores are at the kink, whose slope is taken as 0; rounding must not choose a side.
         fair = violation.abs() <= 1e-12 * (V.abs() @ by_type)
         violation = violation.masked_fill(fair, 0.0) / w.sum()
-        value: Tensor = torch.linalg.vector_norm(violation, self.p)
+        value: Tensor
+        if not self.smoothing:
+            value = torch.linalg.vector_norm(violation, self.p)
+        else:
+            squares = violation.square() if self.p == 1 else violation.square().sum()[None]
+            value = ((squares + self.smoothing**2).sqrt() - self.smoothing).sum()
         self.last = Diagnostics(value=float(value.detach()), dropped=constraints.dropped)
         return value
 

@@ -50,6 +50,9 @@ class FairnessLoss(nn.Module, ABC):
 
     balance: Tensor
     _needs_features = False
+    # Values of `smoothing` to train through, where a kink would stop the search (Training.descend).
+    widths: tuple[float, ...] = ()
+    smoothing: float
 
     def __init__(self, notion: Notion | str, *, pred_as_logit: bool = True) -> None:
         super().__init__()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -67,7 +68,16 @@ class Training:
             self.history.append({"alpha": alpha, "loss": value, **parts, "violation": violation})
 
         theta = np.zeros(self.X.shape[1] + 1) if start is None else start
-        return minimize(objective, theta, max_iter=max_iter, tol=tol, callback=record)
+        settings: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "callback": record}
+        if not alpha or self.loss is None or not self.loss.widths:
+            return minimize(objective, theta, **settings)
+        iterations = evaluations = 0
+        for width in self.loss.widths:
+            self.loss.smoothing = width
+            found = minimize(objective, theta, **settings)
+            theta, iterations = found.x, iterations + found.iterations
+            evaluations += found.evaluations
+        return replace(found, iterations=iterations, evaluations=evaluations)
 
     def adam(
         self,
