@@ -40,6 +40,7 @@ def test_every_core_module_has_a_layer():
     outside = {
         "__init__",
         "barycenter",
+        "batches",
         "classifier",
         "cli",
         "demo",
@@ -48,6 +49,9 @@ def test_every_core_module_has_a_layer():
         "losses",
         "metrics",
         "penalty",
+        "saving",
+        "search",
+        "storage",
         "tradeoff",
         "training",
         "validation",

@@ -6,7 +6,7 @@ Maths: docs/derivation.md, section 5. The penalties are in `losses.py` and `bary
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -14,8 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from otfair.arrays import Array, to_tensor
+from otfair.batches import Batch, Memory, as_encoded
 from otfair.constraints import Constraints, People
-from otfair.notions import Notion, _GroupNotion, _Stack, as_notion
+from otfair.notions import Notion, as_notion
 
 LOWEST_SCORE = 1e-12
 
@@ -61,6 +62,7 @@ class FairnessLoss(nn.Module, ABC):
         self.last: Diagnostics | None = None
         self.register_buffer("balance", torch.ones((), dtype=torch.float64))
         self._people: People | None = None
+        self._memory = Memory()
 
     def fit(
         self, X: Array, sensitive: Array, labels: Array = None, sample_weight: Array = None
@@ -70,7 +72,8 @@ class FairnessLoss(nn.Module, ABC):
         Parameters
         ----------
         X : (n, p) features by which people are alike; not used by penalties without a cost.
-        sensitive : a table of sensitive columns, or a float matrix with one-hot columns.
+        sensitive : a table of sensitive columns, or a matrix with one-hot columns, as for a call.
+            Here everybody must not be in one group.
         labels : (n,) zeros and ones, where the notion conditions on them.
         sample_weight : (n,), one by default.
         """
@@ -78,7 +81,7 @@ class FairnessLoss(nn.Module, ABC):
 
     def fit_people(self, people: People) -> Self:
         """Take a dataset whose people a notion has typed already."""
-        self._people = people.to_tensors()
+        self._people, self._memory = people.to_tensors(), Memory()
         return self
 
     def forward(
@@ -96,8 +99,13 @@ class FairnessLoss(nn.Module, ABC):
         Parameters
         ----------
         pred : (n,) or (n, 1) logits, or probabilities with `pred_as_logit=False`.
-        features, sensitive, labels : the batch's people, who receive score themselves; `sensitive`
-            (n, d) is a float matrix with one-hot columns for categories, or a table.
+        features, sensitive, labels : the batch's people, who receive score themselves.
+            `sensitive` is a matrix (n, d) with one-hot columns for categories, where floats other
+            than 0 and 1 are continuous, or a table with one column an attribute. Integers are
+            one-hot where they are zeros and ones in several columns and all rows have the same sum;
+            else, as in a vector, they are codes. A group, label or value that the batch lacks is no
+            error: its constraints are dropped, and named in `last.dropped`. A table shows new
+            groups at any time, and its integers are numbers once more than ten values were seen.
         index : (n,) the batch's rows of the dataset given to `fit`; all of them by default.
         pred_as_logit : for this call, if not as the loss was made.
         """
@@ -185,7 +193,7 @@ class FairnessLoss(nn.Module, ABC):
                 )
             if features is None and self._needs_features:
                 raise ValueError("`features` are missing; OTF needs them to tell who is like whom.")
-            return self._typed(sensitive, labels, None), None
+            return self._typed(Batch(sensitive, self._memory), labels, None), None
         if self._people is None:
             raise ValueError(
                 "the people of the batch are missing: pass `features`, `sensitive` (and `labels`), "
@@ -199,9 +207,19 @@ class FairnessLoss(nn.Module, ABC):
         return self._people, None if index is None else _rows(index, len(self._people.types))
 
     def _typed(self, sensitive: Array, labels: Array, sample_weight: Array) -> People:
-        """Type people; a matrix of floats or booleans is read as one-hot columns."""
-        notion = _encoded(self.notion) if _is_encoded(sensitive) else self.notion
-        return notion.people(sensitive, labels, sample_weight).to_tensors()
+        """Type the people of a `Batch`, or of a dataset, which must have something to compare."""
+        if isinstance(sensitive, Batch):
+            return sensitive.people(self.notion, labels).to_tensors()
+        notion = as_encoded(self.notion, sensitive)
+        people = notion.people(sensitive, labels, sample_weight).to_tensors()
+        names, counts = people.table.names, torch.bincount(people.types).double()
+        if names and not people.table.vectors(counts)[1].any():
+            raise ValueError(
+                f"no group can be compared with another in {', '.join(names[:5])}"
+                f"{', ...' * (len(names) > 5)}, so that all scores would be fair. Pass people of "
+                "several groups, with the labels that the notion speaks of."
+            )
+        return people
 
     def _apply(self, fn: Any, recurse: bool = True) -> FairnessLoss:
         """Move with the model, but let no cast of it round the balance, or overflow it."""
@@ -255,23 +273,3 @@ def _rows(index: Array, n: int) -> Tensor:
             f"received {rows.dtype} of shape {tuple(rows.shape)}."
         )
     return rows.long()
-
-
-def _is_encoded(sensitive: Array) -> bool:
-    if isinstance(sensitive, Tensor):
-        return sensitive.is_floating_point() or sensitive.dtype is torch.bool
-    return isinstance(sensitive, np.ndarray) and sensitive.dtype.kind in "fb"
-
-
-def _encoded(notion: Notion) -> Notion:
-    """Return the notion that reads zeros and ones as groups."""
-    if isinstance(notion, _Stack):
-        return _Stack(_encoded(notion.first), _encoded(notion.second))
-    if not isinstance(notion, _GroupNotion) or notion.categorical:
-        return notion  # the user says what the columns are
-    if notion.intersectional:
-        raise ValueError(
-            "one-hot columns cannot be crossed, as they do not tell which of them make an "
-            "attribute. Cross the attributes first, or pass a table with one column an attribute."
-        )
-    return replace(notion, encoded=True)
