@@ -114,8 +114,8 @@ def relaxed_otf(
 ) -> Transport:
     """Transport the scores to any that are no more unfair than they are now, smoothed by entropy.
 
-    This is what smoothing alone costs: `smooth_otf` with the slack |G h - b| (or `slack`, where
-    that is larger). The parameters are those of `smooth_otf`.
+    This is what smoothing alone costs: `smooth_otf` with the slack ``|G h - b|`` (or `slack`,
+    where that is larger). The parameters are those of `smooth_otf`.
     """
     problem = _smooth_problem(scores, geometry, constraints, epsilon)
     relaxed = np.maximum(problem.read_slack(slack), np.abs(problem.violation))

@@ -96,18 +96,18 @@ def make_synthetic(
     label_noise: float = 0.0,
     seed: int = 0,
 ) -> Dataset:
-    r"""Generate a table of loan applicants with a known amount of unfairness.
+    """Generate a table of loan applicants with a known amount of unfairness.
 
-    The label "is granted the loan" is drawn with probability
+    The label "is granted the loan" is drawn with probability ::
 
-    .. math:: h = \nu + (1 - 2 \nu) \, \sigma(m(x) + \sum_a \beta_a \, v_a(s_a)),
+        h = ν + (1 - 2ν) sigmoid(m(x) + Σ_a β_a v_a(s_a))
 
-    where :math:`m` is the merit of the features, :math:`v_a` the advantage of a person by sex,
-    origin or age, with mean zero, :math:`\beta_a` the direct bias and :math:`\nu` the label noise.
-    Three features are proxies: sector for sex, area for origin, credit history for age. The latent
-    normal variable behind each is moved by :math:`\pi_a v_a(s_a)`, with :math:`\pi_a` the proxy
-    bias. All other features are independent of the sensitive attributes, and without bias so are
-    the proxies: the true scores are then fair under every notion, but for chance.
+    where m is the merit of the features, v_a the advantage of a person by sex, origin or age, with
+    mean zero, β_a the direct bias and ν the label noise. Three features are proxies: sector for
+    sex, area for origin, credit history for age. The latent normal variable behind each is moved
+    by π_a v_a(s_a), with π_a the proxy bias. All other features are independent of the sensitive
+    attributes, and without bias so are the proxies: the true scores are then fair under every
+    notion, but for chance.
 
     Parameters
     ----------
