@@ -2,11 +2,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+DOCS_STAMP := .venv/.installed-docs
 # The real datasets, where they lie beside the checkout.
 DATA := $(wildcard ../shared/data)
 export OTFAIR_DATA_HOME ?= $(if $(DATA),$(abspath $(DATA)))
 
-.PHONY: install demo test test-all lint bench clean
+.PHONY: install demo test test-all lint bench docs notebooks clean
 install: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
@@ -31,6 +32,17 @@ lint: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/bench_core.py
+
+$(DOCS_STAMP): $(STAMP)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	touch $@
+
+docs: $(DOCS_STAMP)
+	$(BIN)/sphinx-build -q -W --keep-going -d out/doctrees docs out/docs
+	@echo "The pages are in out/docs: open out/docs/index.html"
+
+notebooks: $(STAMP)
+	$(BIN)/python docs/execute.py
 
 clean:
 	rm -rf .venv out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
