@@ -50,6 +50,7 @@ def test_every_core_module_has_a_layer():
         "metrics",
         "penalty",
         "saving",
+        "scorers",
         "search",
         "storage",
         "tradeoff",

@@ -19,7 +19,12 @@ from otfair.datasets import (
 from otfair.encoder import TableEncoder
 from otfair.geometry import CostMatrix, Geometry, PointCloud
 from otfair.losses import NormLoss, OTFLoss
-from otfair.metrics import pdp_violation, peo_violation
+from otfair.metrics import (
+    demographic_parity_difference,
+    equalized_odds_difference,
+    pdp_violation,
+    peo_violation,
+)
 from otfair.newton import Newton
 from otfair.notions import (
     ConditionalParity,
@@ -32,6 +37,14 @@ from otfair.notions import (
     as_notion,
 )
 from otfair.otf import adjusted_otf, exact_otf, relaxed_otf, smooth_otf
+from otfair.scorers import (
+    FairnessScorer,
+    demographic_parity_difference_scorer,
+    equalized_odds_difference_scorer,
+    make_fair_scorer,
+    pdp_scorer,
+    peo_scorer,
+)
 from otfair.status import Status, TransportError
 from otfair.tradeoff import plot_tradeoff, tradeoff_curve
 from otfair.transport import AdjustedTransport, Flows, Transport
@@ -53,6 +66,7 @@ __all__ = [
     "DemographicParity",
     "EqualOpportunity",
     "EqualizedOdds",
+    "FairnessScorer",
     "Flows",
     "Geometry",
     "LinearNotion",
@@ -70,13 +84,20 @@ __all__ = [
     "TransportError",
     "adjusted_otf",
     "as_notion",
+    "demographic_parity_difference",
+    "demographic_parity_difference_scorer",
     "download_dataset",
+    "equalized_odds_difference",
+    "equalized_odds_difference_scorer",
     "exact_otf",
     "list_datasets",
     "load_dataset",
     "locate_dataset",
+    "make_fair_scorer",
     "make_synthetic",
+    "pdp_scorer",
     "pdp_violation",
+    "peo_scorer",
     "peo_violation",
     "plot_tradeoff",
     "relaxed_otf",
