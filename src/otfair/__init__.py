@@ -37,6 +37,7 @@ from otfair.notions import (
     as_notion,
 )
 from otfair.otf import adjusted_otf, exact_otf, relaxed_otf, smooth_otf
+from otfair.saving import load_model, save_model
 from otfair.scorers import (
     FairnessScorer,
     demographic_parity_difference_scorer,
@@ -92,6 +93,7 @@ __all__ = [
     "exact_otf",
     "list_datasets",
     "load_dataset",
+    "load_model",
     "locate_dataset",
     "make_fair_scorer",
     "make_synthetic",
@@ -101,6 +103,7 @@ __all__ = [
     "peo_violation",
     "plot_tradeoff",
     "relaxed_otf",
+    "save_model",
     "smooth_otf",
     "tradeoff_curve",
     "verify_dataset",

@@ -31,6 +31,7 @@ from otfair.losses import NormLoss, OTFLoss
 from otfair.metrics import ViolationOf
 from otfair.notions import Notion, as_notion
 from otfair.penalty import FairnessLoss
+from otfair.saving import SaveMixin
 from otfair.training import Stage, Training, module_logits
 from otfair.validation import check_settings, read_training_data
 
@@ -38,7 +39,7 @@ ALPHAS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)  # tried for `max_vio
 BISECTIONS = 5
 
 
-class OTFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Binary classifier with a fairness penalty; predicting never needs the sensitive features.
 
     Parameters

@@ -14,6 +14,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted
 
+from otfair.saving import SaveMixin
+
 Floats = NDArray[np.float64]
 UNKNOWN = -1  # code of a category without an output column; `pandas.factorize` uses it for missing
 CATEGORIES = (nw.String, nw.Categorical, nw.Enum, nw.Boolean)
@@ -40,7 +42,7 @@ class _Column:
         return values + [f"{self.name} is missing"] * self.missing
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """One-hot encode the categories of a table, then standardise every column.
 
     Text, booleans and categories become one 0/1 column a value, numbers stay one column. Every
