@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import pickle
+
+import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
+from joblib import parallel_config
 from matplotlib.figure import Figure
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 import otfair
-from otfair.tradeoff import METRICS, _auc, plot_tradeoff
+from otfair.tradeoff import METRICS, _auc, _Judge, plot_tradeoff
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +30,7 @@ def curve(data):
     return otfair.tradeoff_curve(
         data.X,
         data.y,
-        sensitive_features=data.sensitive_features,
+        sensitive_features=data.sensitive_features[["sex", "origin"]],
         notion="equalized_odds",
         alphas=[0, 0.3, 0.9],
         n_bootstrap=40,
@@ -33,7 +40,8 @@ def curve(data):
 def test_the_weighted_auc_is_that_of_scikit_learn():
     rng = np.random.default_rng(0)
     h, y, w = rng.integers(0, 20, 300) / 20, rng.integers(0, 2, 300), rng.integers(0, 4, 300)
-    assert _auc(h, y, w) == pytest.approx(roc_auc_score(y, h, sample_weight=w), abs=1e-12)
+    ranks = np.unique(h, return_inverse=True)[1]
+    assert _auc(ranks, y, w) == pytest.approx(roc_auc_score(y, h, sample_weight=w), abs=1e-12)
 
 
 def test_each_row_is_the_model_of_its_strength_judged_directly(data, curve):
@@ -41,8 +49,9 @@ def test_each_row_is_the_model_of_its_strength_judged_directly(data, curve):
     encoder = otfair.TableEncoder().fit(data.X.iloc[fit])
     Z = [np.asarray(encoder.transform(data.X.iloc[rows])) for rows in (fit, test)]
     model = otfair.OTFClassifier("equalized_odds", alpha=0)
-    model.fit(Z[0], data.y[fit], sensitive_features=data.sensitive_features.iloc[fit])
-    h, S = model.predict_proba(Z[1])[:, 1], data.sensitive_features.iloc[test]
+    model.fit(Z[0], data.y[fit])
+    S = data.sensitive_features[["sex", "origin"]].iloc[test]
+    h = model.predict_proba(Z[1])[:, 1]
     row = curve.iloc[0]
     assert row["test_auc"] == pytest.approx(roc_auc_score(data.y[test], h), abs=1e-9)
     assert row["test_log_loss"] == pytest.approx(log_loss(data.y[test], h), abs=1e-9)
@@ -52,12 +61,9 @@ def test_each_row_is_the_model_of_its_strength_judged_directly(data, curve):
     c = otfair.EqualizedOdds().constraints(S, data.y[test])
     cost = otfair.adjusted_otf(h, otfair.PointCloud(Z[1]), c).value / len(test)
     assert row["test_otf_cost"] == pytest.approx(cost, rel=1e-4, abs=1e-9)
-    rates = [
-        max(np.mean((h > 0.5)[(S[s] == g)]) for g in S[s].unique())
-        - min(np.mean((h > 0.5)[(S[s] == g)]) for g in S[s].unique())
-        for s in ("sex", "origin")
-    ]
-    assert row["test_dp_difference"] == pytest.approx(max(rates), abs=1e-12)
+    given = (h, S, data.y[test])
+    assert row["test_dp_difference"] == otfair.demographic_parity_difference(*given[:2])
+    assert row["test_eo_difference"] == otfair.equalized_odds_difference(*given)
 
 
 def test_the_violation_falls_and_intervals_hold_their_value(curve):
@@ -71,22 +77,175 @@ def test_the_violation_falls_and_intervals_hold_their_value(curve):
         assert ((curve[f"{part}_auc_low"] < auc) & (auc < curve[f"{part}_auc_high"])).all()
 
 
-def test_arrays_polars_and_an_estimator_of_ones_own(data):
+def test_tables_and_labels_of_any_kind(data):
+    X, sex = data.X.iloc[:300], data.sensitive_features[["sex"]].iloc[:300]
+    y = np.where(data.y[:300], "yes", "no")
+    settings = {"alphas": [0, 0.5], "n_bootstrap": 5}
+    expected = otfair.tradeoff_curve(X, y, sensitive_features=sex, **settings)
+    for table, labels, sensitive in (
+        (pl.from_pandas(X), pl.Series(y), pl.from_pandas(sex)),
+        (pa.Table.from_pandas(X), (y == "yes").tolist(), {"sex": sex["sex"]}),
+        (X, pd.Series(y, dtype="category"), sex["sex"]),
+    ):
+        found = otfair.tradeoff_curve(table, labels, sensitive_features=sensitive, **settings)
+        pd.testing.assert_frame_equal(found, expected)
+
+
+def test_several_workers_judge_as_one_does(data):
+    X = otfair.TableEncoder().fit_transform(data.X)[:200]
+    sex = data.sensitive_features["sex"].iloc[:200]
+    settings = {"sensitive_features": sex, "alphas": [0, 0.5], "n_bootstrap": 5}
+    one = otfair.tradeoff_curve(X, data.y[:200], **settings)
+    with parallel_config("threading"):  # processes would import everything again
+        two = otfair.tradeoff_curve(X, data.y[:200], n_jobs=2, **settings)
+    pd.testing.assert_frame_equal(two, one)
+
+
+def test_a_judge_can_be_sent_to_a_process_with_its_distances(data):
+    X, sex = otfair.TableEncoder().fit_transform(data.X), data.sensitive_features["sex"]
+    model = otfair.OTFClassifier().fit(X[:200], data.y[:200], sex[:200])
+    judge = _Judge(X[:200], data.y[:200], sex[:200], model, 3)
+    sent = pickle.loads(pickle.dumps(judge))
+    assert sent(model) == judge(model)
+    assert sent.geometry._last is not None
+
+
+def test_what_is_given_comes_before_the_estimators_own(data):
     X = otfair.TableEncoder().fit_transform(data.X)
-    sex = data.sensitive_features[["sex"]]
-    settings = {"alphas": [0.5], "n_bootstrap": 5}
+    settings = {
+        "sensitive_features": data.sensitive_features[["sex"]], "alphas": [0.5], "n_bootstrap": 5
+    }  # fmt: skip
     by_norm = otfair.tradeoff_curve(
-        X, data.y, sensitive_features=sex, regularizer="norm", **settings
+        X, data.y, notion="equalized_odds", regularizer="norm", **settings
     )
-    own = otfair.OTFClassifier(regularizer="norm")
+    own = otfair.OTFClassifier("equalized_odds", regularizer="norm")
+    again = otfair.tradeoff_curve(X, data.y, estimator=own, **settings)
+    pd.testing.assert_frame_equal(by_norm, again)
+    own = otfair.OTFClassifier("demographic_parity", max_violation=0.1)
     again = otfair.tradeoff_curve(
-        X, data.y, sensitive_features=pl.from_pandas(sex), estimator=own, **settings
+        X, data.y, estimator=own, notion="equalized_odds", regularizer="norm", **settings
     )
-    np.testing.assert_allclose(by_norm, again, atol=1e-12)
+    pd.testing.assert_frame_equal(by_norm, again)
 
 
-def test_the_picture_has_a_line_a_curve(curve):
+@pytest.mark.parametrize("standardize", [True, False])
+def test_the_cost_is_by_what_the_estimator_calls_alike(data, standardize):
+    X = data.X[["income", "debt_ratio", "late_payments"]].to_numpy(dtype=float)
+    sex = data.sensitive_features[["sex"]]
+    clf = otfair.OTFClassifier(
+        regularizer=otfair.OTFLoss(epsilon=0.01, cost="cityblock"),
+        cost_features=[0, 2], standardize=standardize,
+    )  # fmt: skip
+    if not standardize:
+        X = X / 1000
+    row = otfair.tradeoff_curve(
+        X, data.y, sensitive_features=sex, estimator=clf, alphas=[0], n_bootstrap=0
+    ).iloc[0]
+    fit, test = train_test_split(np.arange(900), test_size=0.2, random_state=0, stratify=data.y)
+    h = clf.set_params(alpha=0).fit(X[fit], data.y[fit]).predict_proba(X)[:, 1]
+    Z = (X - X[fit].mean(0)) / X[fit].std(0) if standardize else X
+    for name, rows in (("train", fit), ("test", test)):
+        people = otfair.PointCloud(Z[rows][:, [0, 2]], cost="cityblock")
+        c = otfair.DemographicParity().constraints(sex.iloc[rows])
+        expected = otfair.adjusted_otf(h[rows], people, c, 0.01).value / len(rows)
+        assert row[f"{name}_otf_cost"] == pytest.approx(expected, rel=1e-6)
+        assert row[f"{name}_otf_cost_low"] == row[f"{name}_otf_cost_high"]
+
+
+def test_cost_features_may_name_columns_before_encoding(data):
+    settings = {
+        "sensitive_features": data.sensitive_features[["sex"]], "alphas": [0.5], "n_bootstrap": 0
+    }  # fmt: skip
+    columns = ["income", *(f"area={v}" for v in sorted(data.X["area"].unique()))]
+    by_column = otfair.OTFClassifier(cost_features=["income", "area"])
+    by_output = otfair.OTFClassifier(cost_features=columns)
+    pd.testing.assert_frame_equal(
+        otfair.tradeoff_curve(data.X, data.y, estimator=by_column, **settings),
+        otfair.tradeoff_curve(data.X, data.y, estimator=by_output, **settings),
+    )
+
+
+def test_numbers_have_no_differences_of_decisions(data):
+    X = otfair.TableEncoder().fit_transform(data.X)
+    S = data.sensitive_features
+    settings = {"alphas": [0], "n_bootstrap": 5}
+    age = otfair.tradeoff_curve(
+        X[:200], data.y[:200], sensitive_features=S[["age"]].iloc[:200], **settings
+    )
+    assert age.filter(like="difference").isna().all(axis=None)
+    assert age.drop(columns=age.filter(like="difference")).notna().all(axis=None)
+    both, sex = (
+        otfair.tradeoff_curve(
+            X[:200], data.y[:200], sensitive_features=S[columns].iloc[:200], **settings
+        )
+        for columns in (["sex", "age"], ["sex"])
+    )
+    pd.testing.assert_frame_equal(both.filter(like="difference"), sex.filter(like="difference"))
+
+
+def test_progress_is_shown_when_asked_for(data, capsys):
+    X = otfair.TableEncoder().fit_transform(data.X)[:200]
+    given = {"sensitive_features": data.sensitive_features["sex"].iloc[:200], "n_bootstrap": 0}
+    otfair.tradeoff_curve(X, data.y[:200], alphas=[0], **given)
+    assert capsys.readouterr().err == ""
+    otfair.tradeoff_curve(X, data.y[:200], alphas=[0], verbose=True, **given)
+    shown = capsys.readouterr().err
+    assert "training: 100%" in shown
+    assert "judging: 100%" in shown
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"X": np.zeros((10, 2))}, "`X` has 10 entries but `y` has 60"),
+        ({"sensitive_features": ["a", "b"]}, "`sensitive_features` has 2 entries"),
+        ({"sensitive_features": None}, "`sensitive_features` are missing"),
+        ({"sensitive_features": ["a"] * 60}, "in the train part of the split, .* only one group"),
+        ({"y": np.zeros(60)}, r"two classes; received 1 column\(s\), the first with 1 value"),
+        ({"y": np.arange(60)}, "with 60 value"),
+        ({"y": [0, 1, None] * 20}, "`y` column number 0 has 20 missing"),
+        ({"alphas": [0, 1.5]}, r"in \[0, 1\], at least one; received \[0.0, 1.5\]"),
+        ({"alphas": []}, "at least one"),
+        ({"notion": "parity"}, "unknown notion"),
+        ({"regularizer": "lasso"}, "unknown regularizer"),
+        ({"X": np.full((60, 2), "a")}, "`X` must be numeric"),
+        ({"X": np.full((60, 2), np.nan)}, "NaN"),
+        (
+            {"estimator": otfair.OTFClassifier(geometry=otfair.PointCloud(np.eye(48)))},
+            "by `cost_features`, or train by `OTFClassifier.fit_path`",
+        ),
+        ({"estimator": otfair.TableEncoder()}, "must be an OTFClassifier; received TableEncoder"),
+    ],
+)
+def test_bad_input_is_refused(change, message):
+    rng = np.random.default_rng(0)
+    good = {"X": rng.normal(size=(60, 2)), "y": np.arange(60) % 2, "alphas": [0]}
+    good["sensitive_features"] = ["a", "b", "b"] * 20
+    with pytest.raises((ValueError, TypeError), match=message):
+        otfair.tradeoff_curve(**good | change)
+
+
+def test_a_group_that_the_test_part_lacks_is_said_before_training(data):
+    rare = ["b"] + ["a"] * 199
+    with pytest.raises(ValueError, match=r"in the (train|test) part of the split, .* one group"):
+        otfair.tradeoff_curve(data.X[:200], data.y[:200], sensitive_features=rare)
+
+
+def test_the_picture_has_a_line_a_curve_and_says_where_it_starts_and_ends(curve):
     axes = Figure().subplots()
     plot_tradeoff({"OTF": curve, "again": curve}, axes, violation="peo")
     assert [t.get_text() for t in axes.get_legend().get_texts()] == ["OTF", "again"]
-    assert "PEO" in axes.get_xlabel()
+    assert axes.get_xlabel() == "PEO violation (test; less is fairer)"
+    assert sorted(t.get_text() for t in axes.texts) == ["α = 0", "α = 0", "α = 0.9", "α = 0.9"]
+    np.testing.assert_array_equal(axes.get_lines()[0].get_xdata(), curve["test_peo"])
+    np.testing.assert_array_equal(axes.get_lines()[0].get_ydata(), curve["test_auc"])
+
+
+def test_one_curve_is_drawn_in_a_figure_of_its_own(curve):
+    with matplotlib.rc_context({"backend": "agg"}):
+        axes = plot_tradeoff(curve, violation="otf_cost", part="train")
+        assert axes.get_legend() is None
+        assert axes.get_ylabel() == "AUC (train)"
+        plt.close(axes.figure)
+    with pytest.raises(ValueError, match="must be one of pdp, peo"):
+        plot_tradeoff(curve, violation="gap")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import torch
@@ -13,15 +13,18 @@ from joblib import Parallel, delayed
 from matplotlib.axes import Axes
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
+from tqdm.auto import tqdm
 
 from otfair.arrays import Array, to_columns
-from otfair.attributes import looks_categorical, read_group
+from otfair.attributes import same_length
 from otfair.classifier import OTFClassifier
 from otfair.encoder import TableEncoder
 from otfair.geometry import PointCloud
-from otfair.metrics import ViolationOf
+from otfair.losses import OTFLoss
+from otfair.metrics import DifferenceOf, ViolationOf, read_groups
 from otfair.notions import DemographicParity, EqualizedOdds, Notion, as_notion
 from otfair.otf import adjusted_otf
+from otfair.penalty import FairnessLoss
 
 ALPHAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 METRICS = (
@@ -34,6 +37,13 @@ METRICS = (
     "eo_difference",
     "otf_cost",
 )
+UNFAIRNESS = {  # what may be drawn, and what to call it
+    "pdp": "PDP violation",
+    "peo": "PEO violation",
+    "dp_difference": "difference in positive decisions",
+    "eo_difference": "difference in true or false positive rates",
+    "otf_cost": "OTF cost a person",
+}
 INTERVAL = (2.5, 97.5)  # percentiles of the bootstrap
 
 
@@ -42,14 +52,15 @@ def tradeoff_curve(
     y: Array,
     *,
     sensitive_features: Array,
-    notion: Notion | str = "demographic_parity",
-    regularizer: str = "otf",
+    notion: Notion | str | None = None,
+    regularizer: str | FairnessLoss | None = None,
     alphas: Iterable[float] | None = None,
     estimator: OTFClassifier | None = None,
     test_size: float = 0.2,
     random_state: int = 0,
     n_jobs: int = 1,
     n_bootstrap: int = 100,
+    verbose: bool = False,
 ) -> pd.DataFrame:
     """Train at many strengths, each from where the last ended, and judge on both parts of a split.
 
@@ -58,20 +69,23 @@ def tradeoff_curve(
     X : features; a table is encoded by `TableEncoder`, fitted on the training part.
     y : (n,) two classes.
     sensitive_features : one or many columns.
-    notion, regularizer : as for `OTFClassifier`.
+    notion, regularizer : as for `OTFClassifier`; by default those of the `estimator`.
     alphas : strengths; 0 to 0.9 in steps of 0.1 by default.
-    estimator : an `OTFClassifier` with settings of your own; its alpha is not used.
+    estimator : an `OTFClassifier` with settings of your own; its alpha and max_violation are not
+        used. Its `cost_features` may name columns of a table as they are before encoding.
     test_size, random_state : of the split, which is stratified by label.
     n_jobs : processes to judge the models with.
-    n_bootstrap : resamples of people for the intervals.
+    n_bootstrap : resamples of people for the intervals; without any, they have no width.
+    verbose : show progress.
 
     Returns
     -------
     DataFrame
         One row a strength. For ``train`` and ``test`` and each of AUC, log-loss, accuracy, PDP,
-        PEO, the differences of decisions at 0.5 (largest over categorical columns) and the
-        adjusted OTF cost a person: the value, and the ends of its 95 % interval in ``_low`` and
-        ``_high``. The interval of the OTF cost holds the duals fixed.
+        PEO, the differences of decisions at 0.5 (columns of numbers apart; NaN where there are no
+        others) and the adjusted OTF cost a person, by what the estimator calls alike: the value,
+        and the ends of its 95 % interval in ``_low`` and ``_high``. The interval of the OTF cost
+        holds the duals fixed.
 
     Examples
     --------
@@ -84,51 +98,98 @@ def tradeoff_curve(
     >>> bool(curve["train_pdp"][1] < curve["train_pdp"][0])
     True
     """
+    labels, strengths = _read_labels(y), _read_alphas(alphas)
+    if sensitive_features is None:
+        raise ValueError("`sensitive_features` are missing; pass one or many columns of them.")
+    same_length("X", len(X), len(labels), "y")
+    people = len(to_columns(sensitive_features, "sensitive_features")[0].values)
+    same_length("sensitive_features", people, len(labels), "y")
     fit, test = train_test_split(
-        np.arange(len(y)), test_size=test_size, random_state=random_state, stratify=y
+        np.arange(len(labels)), test_size=test_size, random_state=random_state, stratify=labels
     )
-    labels = np.unique(y, return_inverse=True)[1]
-    if hasattr(X, "columns"):
-        encoder = TableEncoder().fit(_take(X, fit))
-        parts = [np.asarray(encoder.transform(_take(X, rows))) for rows in (fit, test)]
-    else:
-        parts = [np.asarray(X, dtype=np.float64)[rows] for rows in (fit, test)]
-    if estimator is None:
-        estimator = OTFClassifier(notion, regularizer=regularizer)
-    strengths = list(ALPHAS if alphas is None else alphas)
-    models = list(
-        clone(estimator).fit_path(parts[0], labels[fit], _take(sensitive_features, fit), strengths)
-    )
-    judges = {
-        name: _Judge(Z, labels[rows], _take(sensitive_features, rows), estimator, n_bootstrap)
+    parts, encoded = _features(X, fit, test)
+    estimator = _settle(estimator, notion, regularizer, encoded)
+    split = [
+        (name, Z, labels[rows], _take(sensitive_features, rows))
         for name, Z, rows in (("train", parts[0], fit), ("test", parts[1], test))
+    ]
+    for name, _, known, sensitive in split:  # before training, which takes time
+        try:
+            as_notion(estimator.notion).people(sensitive, known)
+        except ValueError as error:
+            raise ValueError(f"in the {name} part of the split, {error}") from None
+    _, Z, known, sensitive = split[0]
+    path = estimator.fit_path(Z, known, sensitive, strengths)
+    models = list(tqdm(path, "training", len(strengths), disable=not verbose))
+    judges = {
+        name: _Judge(Z, known, sensitive, models[0], n_bootstrap)
+        for name, Z, known, sensitive in split
     }
-    rows = Parallel(n_jobs=n_jobs)(delayed(_row)(model, judges) for model in models)
-    return pd.DataFrame([{"alpha": a, **row} for a, row in zip(strengths, rows)])
+    rows = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_row)(model, judges) for model in models
+    )
+    rows = tqdm(rows, "judging", len(models), disable=not verbose)
+    return pd.DataFrame([{"alpha": a, **row} for row, a in zip(rows, strengths)])
 
 
 def plot_tradeoff(
-    curves: dict[str, pd.DataFrame], axes: Axes, *, violation: str = "pdp", part: str = "test"
+    curves: pd.DataFrame | Mapping[str, pd.DataFrame],
+    axes: Axes | None = None,
+    *,
+    violation: str = "pdp",
+    part: str = "test",
 ) -> Axes:
-    """Draw AUC against a violation, one line a curve, with its intervals.
+    """Draw AUC against unfairness, one line a curve, with 95 % intervals.
 
     Parameters
     ----------
-    curves : what to call each curve, and the curve, from `tradeoff_curve`.
-    axes : where to draw.
-    violation : a column without its part, such as "pdp" or "peo".
+    curves : a curve of `tradeoff_curve`, or what to call each of several, and the curve.
+    axes : where to draw; a new figure of pyplot by default.
+    violation : "pdp", "peo", "dp_difference", "eo_difference" or "otf_cost".
     part : "train" or "test".
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import otfair
+    >>> from matplotlib.figure import Figure
+    >>> data = otfair.load_dataset("synthetic", n=300)
+    >>> curve = otfair.tradeoff_curve(
+    ...     data.X, data.y, sensitive_features=data.sensitive_features["sex"], alphas=[0, 0.5],
+    ... )
+    >>> axes = otfair.plot_tradeoff({"OTF": curve}, Figure().subplots())
+    >>> axes.get_xlabel()
+    'PDP violation (test; less is fairer)'
     """
-    for name, curve in curves.items():
+    if violation not in UNFAIRNESS or part not in ("train", "test"):
+        raise ValueError(
+            f"`violation` must be one of {', '.join(UNFAIRNESS)} and `part` train or test; "
+            f"received {violation!r} and {part!r}."
+        )
+    if axes is None:
+        import matplotlib.pyplot as plt  # only here: it chooses how figures are shown
+
+        axes = plt.figure(figsize=(6, 4), layout="constrained").subplots()
+    named = {"": curves} if isinstance(curves, pd.DataFrame) else curves
+    for name, curve in named.items():
         x, auc = curve[f"{part}_{violation}"], curve[f"{part}_auc"]
-        errors = [[v - curve[f"{v.name}_low"], curve[f"{v.name}_high"] - v] for v in (x, auc)]
-        axes.errorbar(
-            x, auc, np.clip(errors[1], 0, None), np.clip(errors[0], 0, None), "o-", ms=4, lw=1.5,
-            elinewidth=0.7, alpha=0.9, label=name,
-        )  # fmt: skip
-    axes.set(xlabel=f"violation ({violation.upper()}, {part}; less is fairer)", ylabel="AUC")
+        (line,) = axes.plot(x, auc, "o-", ms=4, lw=1.5, label=name)
+        ends = [[v - curve[f"{v.name}_low"], curve[f"{v.name}_high"] - v] for v in (auc, x)]
+        yerr, xerr = np.clip(ends, 0, None)
+        axes.errorbar(x, auc, yerr, xerr, "none", ecolor=line.get_color(), alpha=0.3, lw=0.8)
+        alphas = curve["alpha"].to_numpy()
+        for k in {int(alphas.argmin()), int(alphas.argmax())}:
+            axes.annotate(
+                f"α = {alphas[k]:g}", (x.iloc[k], auc.iloc[k]), (5, -10), fontsize=8,
+                textcoords="offset points", color=line.get_color(),
+            )  # fmt: skip
+    axes.set(xlabel=f"{UNFAIRNESS[violation]} ({part}; less is fairer)", ylabel=f"AUC ({part})")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False)
+    if any(named):
+        axes.legend(frameon=False, loc="lower right")
     return axes
 
 
@@ -136,58 +197,58 @@ class _Judge:
     """The people of one part of the split, ready to judge models with bootstrap intervals."""
 
     def __init__(
-        self, X: np.ndarray, y: np.ndarray, sensitive: Array, estimator: OTFClassifier, count: int
+        self, X: Array, y: np.ndarray, sensitive: Array, model: OTFClassifier, count: int
     ) -> None:
-        self.X, self.y, self.epsilon = X, y, estimator.epsilon
-        self.geometry = PointCloud(X)
-        self.constraints = as_notion(estimator.notion).constraints(sensitive, y)
+        self.X, self.y = X, y
+        loss = model.regularizer
+        if not isinstance(loss, OTFLoss):
+            loss = OTFLoss(model.notion, model.epsilon)
+        chosen = slice(None) if model.cost_features is None else model._positions()
+        alike = model._scaled(np.asarray(X, dtype=np.float64))[:, chosen]
+        self.geometry = PointCloud(alike, cost=loss.cost, scale=loss.scale)
+        self.epsilon = loss.epsilon
+        self.constraints = c = as_notion(model.notion).constraints(sensitive, y)
+        # Now, so that processes need not compute them again.
+        self.geometry.soft_distances(
+            c.column_types, self.epsilon, c.column_weight, len(c.type_names)
+        )
         self.people = [n.people(sensitive, y) for n in (DemographicParity(), EqualizedOdds())]
-        columns = to_columns(sensitive, "sensitive_features")
-        self.groups = [read_group(c).codes for c in columns if looks_categorical(c)]
+        groups = [group.codes for group in read_groups(sensitive)[0]]
+        self.differences = [DifferenceOf(groups), DifferenceOf(groups, y)] if groups else []
         rng, n = np.random.default_rng(0), len(y)
         resampled = [np.bincount(rng.integers(n, size=n), minlength=n) for _ in range(count)]
-        self.weights = [np.ones(n), *(w.astype(np.float64) for w in resampled)]
+        self.weights = np.array([np.ones(n), *resampled])  # (1 + B, n)
 
     def __call__(self, model: OTFClassifier) -> dict[str, float]:
-        h = model.predict_proba(self.X)[:, 1]
+        h, W = model.predict_proba(self.X)[:, 1], self.weights
         a = adjusted_otf(np.clip(h, 1e-12, 1.0), self.geometry, self.constraints, self.epsilon)
-        share = a.gradient * h  # the cost is homogeneous in the scores, so these sum to it
-        judged = np.array([self._metrics(h, share, w) for w in self.weights])  # (1 + B, metrics)
-        low, high = np.percentile(judged[1:] if len(judged) > 1 else judged, INTERVAL, axis=0)
+        safe = np.clip(h, 1e-15, 1 - 1e-15)
+        each = [
+            -np.where(self.y == 1, np.log(safe), np.log1p(-safe)),
+            (h > 0.5) == self.y,
+            a.gradient * h,  # the cost is homogeneous in the scores, so these sum to it
+        ]
+        means = W @ np.transpose(each) / W.sum(1)[:, None]  # (1 + B, 3)
+        ranks = np.unique(h, return_inverse=True)[1]
+        others = np.array([self._by_group(h, ranks, w) for w in W])  # (1 + B, 5)
+        found = dict(zip(("log_loss", "accuracy", "otf_cost"), means.T))
+        found["otf_cost"] = np.maximum(found["otf_cost"], 0.0)  # as every true one is
+        names = ("auc", "pdp", "peo", "dp_difference", "eo_difference")
+        found |= dict(zip(names, others.T))
         out: dict[str, float] = {}
-        for j, name in enumerate(METRICS):
-            out |= {name: judged[0, j], f"{name}_low": low[j], f"{name}_high": high[j]}
+        for name in METRICS:
+            low, high = _interval(found[name])
+            out |= {name: found[name][0], f"{name}_low": low, f"{name}_high": high}
         return out
 
-    def _metrics(self, h: np.ndarray, share: np.ndarray, w: np.ndarray) -> list[float]:
-        y, decided, safe = self.y, h > 0.5, np.clip(h, 1e-15, 1 - 1e-15)
-        weight = torch.as_tensor(w)
-        pdp, peo = (ViolationOf(replace(p, weight=weight))(h) for p in self.people)
-        total = w.sum()
-        return [
-            _auc(h, y, w),
-            float(-(w @ np.where(y == 1, np.log(safe), np.log1p(-safe))) / total),
-            float(w @ (decided == y) / total),
-            pdp,
-            peo,
-            self._difference(decided, w),
-            max(self._difference(decided, w * (y == label)) for label in (0, 1)),
-            float(w @ share / total),
-        ]
-
-    def _difference(self, decided: np.ndarray, w: np.ndarray) -> float:
-        """Largest difference of positive decisions between groups of one column."""
-        largest = 0.0
-        for codes in self.groups:
-            size = np.bincount(codes, w)
-            rate = np.bincount(codes, w * decided)[size > 0] / size[size > 0]
-            largest = max(largest, float(np.ptp(rate)) if len(rate) else 0.0)
-        return largest
+    def _by_group(self, h: np.ndarray, ranks: np.ndarray, w: np.ndarray) -> list[float]:
+        weight, decided = torch.as_tensor(w), h > 0.5
+        violations = [ViolationOf(replace(p, weight=weight))(h) for p in self.people]
+        differences = [of(decided, w) for of in self.differences] or [np.nan, np.nan]
+        return [_auc(ranks, self.y, w), *violations, *differences]
 
 
-def _row(
-    model: OTFClassifier, judges: dict[str, Callable[[Any], dict[str, float]]]
-) -> dict[str, float]:
+def _row(model: OTFClassifier, judges: dict[str, _Judge]) -> dict[str, float]:
     return {
         f"{part}_{name}": value
         for part, judge in judges.items()
@@ -195,18 +256,89 @@ def _row(
     }
 
 
-def _auc(h: np.ndarray, y: np.ndarray, w: np.ndarray) -> float:
-    """Weighted area under the ROC curve; ties count half."""
-    _, place = np.unique(h, return_inverse=True)
-    positive, negative = (np.bincount(place, w * (y == label)) for label in (1, 0))
+def _interval(values: np.ndarray) -> tuple[float, float]:
+    """Return the ends of the interval of a value and its resamples, (1 + B,)."""
+    resampled = values[1:] if len(values) > 1 else values
+    defined = resampled[np.isfinite(resampled)]  # a resample may lack a class
+    if not len(defined):
+        return np.nan, np.nan
+    low, high = np.percentile(defined, INTERVAL)
+    return float(low), float(high)
+
+
+def _auc(ranks: np.ndarray, y: np.ndarray, w: np.ndarray) -> float:
+    """Weighted area under the ROC curve, from the ranks of the scores; ties count half."""
+    positive, negative = (np.bincount(ranks, w * (y == label)) for label in (1, 0))
+    pairs = positive.sum() * negative.sum()
     below = np.cumsum(negative) - negative / 2
-    return float(positive @ below / (positive.sum() * negative.sum()))
+    return float(positive @ below / pairs) if pairs else np.nan
+
+
+def _read_labels(y: Array) -> np.ndarray:
+    """Return the labels as 0 and 1, (n,)."""
+    columns = to_columns(y, "y")
+    classes, labels = np.unique(columns[0].values, return_inverse=True)
+    if len(columns) != 1 or len(classes) != 2:
+        raise ValueError(
+            f"`y` must be one column of two classes; received {len(columns)} column(s), the first "
+            f"with {len(classes)} value(s) such as {classes[:3].tolist()}."
+        )
+    return np.asarray(labels)
+
+
+def _read_alphas(alphas: Iterable[float] | None) -> list[float]:
+    strengths = [float(alpha) for alpha in (ALPHAS if alphas is None else alphas)]
+    if not strengths or not all(0 <= alpha <= 1 for alpha in strengths):
+        raise ValueError(f"`alphas` must be numbers in [0, 1], at least one; received {strengths}.")
+    return strengths
+
+
+def _features(
+    X: Array, fit: np.ndarray, test: np.ndarray
+) -> tuple[list[Array], dict[str, list[str]]]:
+    """Return the features of both parts, and what became of each column of a table."""
+    table = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(table, nw.DataFrame):
+        X = np.asarray(X)
+        return [X[fit], X[test]], {}
+    encoder = TableEncoder().set_output(transform="pandas").fit(_take(X, fit))
+    parts = [encoder.transform(_take(X, rows)) for rows in (fit, test)]
+    return parts, {column.name: column.outputs for column in encoder.columns_}
+
+
+def _settle(
+    estimator: OTFClassifier | None,
+    notion: Notion | str | None,
+    regularizer: str | FairnessLoss | None,
+    encoded: dict[str, list[str]],
+) -> OTFClassifier:
+    """Return the classifier to train, with the settings that were given."""
+    estimator = OTFClassifier() if estimator is None else estimator
+    if not isinstance(estimator, OTFClassifier):
+        raise TypeError(
+            f"`estimator` must be an OTFClassifier; received {type(estimator).__name__}. A table "
+            "is encoded without a pipeline."
+        )
+    if estimator.geometry is not None:
+        raise ValueError(
+            "the estimator's `geometry` is of people to train on, whom this function chooses "
+            "itself. Say who is like whom by `cost_features`, or train by `OTFClassifier.fit_path`."
+        )
+    given = {"notion": notion, "regularizer": regularizer}
+    settled: OTFClassifier = clone(estimator)
+    settled.set_params(**{name: value for name, value in given.items() if value is not None})
+    if settled.cost_features is not None:
+        settled.cost_features = [
+            name for item in settled.cost_features for name in encoded.get(item, [item])
+        ]
+    return settled
 
 
 def _take(table: Array, rows: np.ndarray) -> Array:
     """Return some rows of a table or array of any kind."""
-    if hasattr(table, "iloc"):
-        return table.iloc[rows]
-    if isinstance(table, dict):
-        return {name: np.asarray(column)[rows] for name, column in table.items()}
-    return table[rows.tolist()] if hasattr(table, "schema") else np.asarray(table)[rows]
+    if isinstance(table, Mapping):
+        return {name: _take(column, rows) for name, column in table.items()}
+    native = nw.from_native(table, eager_only=True, allow_series=True, pass_through=True)
+    if isinstance(native, (nw.DataFrame, nw.Series)):
+        return native[rows].to_native()
+    return np.asarray(table)[rows]
