@@ -20,11 +20,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     demo = commands.add_parser(
         "demo",
         help="train, compare and explain on made-up loan applications",
-        description="Train a classifier on made-up loan applications with and without the OTF "
-        "cost, compare them, and write a report.",
+        description="Train a classifier on made-up loan applications without a penalty, with the "
+        "norm of the violations and with the OTF cost, at several strengths; compare them, and "
+        "write the curves (curve.png) and a report (demo.html).",
         epilog="example: otfair demo --output out",
     )
-    demo.add_argument("--output", type=Path, default=Path("out"), help="folder of the report")
+    demo.add_argument("--output", type=Path, default=Path("out"), help="folder of the files")
     chosen = parser.parse_args(arguments)
-    print(run(chosen.output))
+    try:
+        print(run(chosen.output))
+    except OSError as error:
+        parser.error(f"cannot write to {chosen.output}: {error}. Choose another --output.")
     return 0

@@ -1,13 +1,15 @@
-"""The demonstration: a fairer loan model, what it costs, and who would give score to whom."""
+"""The demonstration: fairer loan models, what they cost, and who would give score to whom."""
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
-from io import StringIO
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 from matplotlib.axes import Axes
@@ -26,167 +28,217 @@ from otfair.otf import adjusted_otf, exact_otf, smooth_otf
 from otfair.transport import Transport
 
 EPSILON = 1e-3
-ALPHAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
-CHOSEN = 0.6
-INK, FADED, COLOURS = "#1f2933", "#8a94a0", ("#3b6fb6", "#d9822b")
+SENSITIVE = ["sex", "origin"]
+ALPHAS = (0.1, 0.2, 0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7, 0.8)
+METHODS = {"norm": "Norm", "otf": "OTF"}
+INK, FADED = "#1f2933", "#8a94a0"
+COLOURS = {"unconstrained": INK, "Norm": "#d9822b", "OTF": "#3b6fb6"}
 
 
 @dataclass(frozen=True)
 class Row:
     """One model of the comparison, judged on people it was not trained on."""
 
+    method: str
     alpha: float
     auc: float
     pdp: float
     peo: float
-    gap: float  # mean score of men minus that of women
+    gap: float  # largest difference of mean scores between two groups of a column
     cost: float  # adjusted OTF cost a person
     scores: np.ndarray
 
 
-def run(output: Path) -> str:
-    """Train, compare, explain, write the report; returns what there is to say about it."""
-    started = time.perf_counter()
-    data = load_dataset("synthetic")
-    rows = np.arange(len(data.y))
-    fit, test = train_test_split(rows, test_size=0.3, random_state=0, stratify=data.y)
-    X = np.asarray(TableEncoder().fit(data.X.iloc[fit]).transform(data.X), dtype=np.float64)
-    sensitive = data.sensitive_features[["sex"]]
-    geometry = PointCloud(X[test])
-    constraints = DemographicParity().constraints(sensitive.iloc[test])
-    women = (sensitive["sex"] == "Female").to_numpy()[test]
+class Judge:
+    """The people by whom models are judged."""
 
-    models = []
-    for alpha in tqdm(ALPHAS, desc="training", unit="model", leave=False):
-        model = OTFClassifier("demographic_parity", alpha, EPSILON)
-        model.fit(X[fit], data.y[fit], sensitive_features=sensitive.iloc[fit])
-        scores = model.predict_proba(X[test])[:, 1]
-        models.append(
-            Row(
-                alpha=alpha,
-                auc=float(roc_auc_score(data.y[test], scores)),
-                pdp=pdp_violation(scores, sensitive.iloc[test]),
-                peo=peo_violation(scores, sensitive.iloc[test], data.y[test]),
-                gap=float(scores[~women].mean() - scores[women].mean()),
-                cost=adjusted_otf(scores, geometry, constraints, EPSILON).value / len(test),
-                scores=scores,
-            )
+    def __init__(self, X: np.ndarray, y: np.ndarray, sensitive: pd.DataFrame) -> None:
+        self.X, self.y, self.sensitive = X, y, sensitive
+        self.geometry = PointCloud(X)
+        self.constraints = DemographicParity().constraints(sensitive)
+
+    def row(self, method: str, model: OTFClassifier) -> Row:
+        """Judge a model."""
+        scores = model.predict_proba(self.X)[:, 1]
+        means = self.group_means(scores)
+        return Row(
+            method=method,
+            alpha=model.alpha_,
+            auc=float(roc_auc_score(self.y, scores)),
+            pdp=pdp_violation(scores, self.sensitive),
+            peo=peo_violation(scores, self.sensitive, self.y),
+            gap=float(means.groupby(level=0).agg(np.ptp).max()),
+            cost=adjusted_otf(scores, self.geometry, self.constraints, EPSILON).value / len(self.y),
+            scores=scores,
         )
-    before = models[0]
-    exact = exact_otf(before.scores, geometry, constraints)
-    newton = smooth_otf(before.scores, geometry, constraints, EPSILON)
-    published = smooth_otf(before.scores, geometry, constraints, EPSILON, solver="coordinate")
-    table = _table(models)
-    path = output / "demo.html"
-    _write(path, _page(models, women, exact, newton, published, len(fit), len(test)))
+
+    def group_means(self, scores: np.ndarray) -> pd.Series[float]:
+        """Mean score of each group, by column and group."""
+        column = pd.Series(scores, self.sensitive.index)
+        return pd.concat({c: column.groupby(self.sensitive[c]).mean() for c in SENSITIVE})
+
+
+def run(output: Path) -> str:
+    """Train, compare, explain, write the files; returns what there is to say about it."""
+    started = time.perf_counter()
+    output.mkdir(parents=True, exist_ok=True)
+    data = load_dataset("synthetic")
+    fit, test = train_test_split(
+        np.arange(len(data.y)), test_size=0.3, random_state=0, stratify=data.y
+    )
+    X = np.asarray(TableEncoder().fit(data.X.iloc[fit]).transform(data.X), dtype=np.float64)
+    sensitive = data.sensitive_features[SENSITIVE]
+    judge = Judge(X[test], data.y[test], sensitive.iloc[test])
+
+    rows: list[Row] = []
+    with tqdm(total=2 * len(ALPHAS) + 2, desc="training", unit="model", leave=False) as bar:
+        for regularizer, method in METHODS.items():
+            model = OTFClassifier("demographic_parity", epsilon=EPSILON, regularizer=regularizer)
+            strengths = (0.0, *ALPHAS)
+            for m in model.fit_path(X[fit], data.y[fit], sensitive.iloc[fit], strengths):
+                if m.alpha_ or not rows:  # both paths begin without penalty
+                    rows.append(judge.row(method if m.alpha_ else "unconstrained", m))
+                bar.update()
+    free = rows[0]
+    exact = exact_otf(free.scores, judge.geometry, judge.constraints)
+    curve, page = output.resolve() / "curve.png", output.resolve() / "demo.html"
+    _write(curve, _drawn(_curve(rows), "png"))
+    _write(page, _page(rows, judge, exact, len(fit)).encode())
     return (
-        f"{table}\n\n{_sentence(exact)}\n"
-        f"report: {path.resolve()}  ({time.perf_counter() - started:.1f} s)"
+        f"{_table(rows)}\n\n{_comparison(rows)}\n{_explanation(exact)}\n\n"
+        f"curve:  {curve}\nreport: {page}\n({time.perf_counter() - started:.0f} s)"
     )
 
 
-def _table(models: list[Row]) -> str:
-    head = f"{'alpha':>6} {'AUC':>7} {'PDP':>7} {'PEO':>7} {'gap':>7} {'OTF cost':>10}"
+def _table(rows: list[Row]) -> str:
+    head = (
+        f"{'method':<13} {'alpha':>5} {'AUC':>7} {'PDP':>7} {'PEO':>7} {'gap':>7} {'OTF cost':>9}"
+    )
     lines = [
-        f"{m.alpha:6.2f} {m.auc:7.4f} {m.pdp:7.4f} {m.peo:7.4f} {m.gap:7.4f} {m.cost:10.2e}"
-        for m in models
+        f"{r.method:<13} {r.alpha:5.2f} {r.auc:7.4f} {r.pdp:7.4f} {r.peo:7.4f} {r.gap:7.4f} "
+        f"{r.cost:9.2e}"
+        for r in rows
     ]
-    return "\n".join([head, "-" * len(head), *lines])
+    note = "On people kept out of training. PDP and PEO: violations of parity and equalized odds."
+    return "\n".join([head, "-" * len(head), *lines, note])
 
 
-def _sentence(exact: Transport) -> str:
-    moved = exact.flows.mass.sum() - np.trace(exact.flows.mass)
-    share = moved / exact.flows.mass.sum()
+def _comparison(rows: list[Row]) -> str:
+    """Say whose AUC is higher where the violation is half that of the unconstrained model."""
+    level = rows[0].pdp / 2
+    auc = {method: _auc_at(level, rows, method) for method in METHODS.values()}
+    best, other = sorted(auc, key=lambda method: -auc[method])
     return (
-        f"To make the unconstrained scores fair, {100 * share:.1f} % of all score must move, over "
-        f"{exact.transport_cost / moved:.2f} of the largest distance between two people."
+        f"At half the unconstrained violation (PDP {level:.3f}), {best} has an AUC of "
+        f"{auc[best]:.4f} and {other} of {auc[other]:.4f}; without a penalty it is "
+        f"{rows[0].auc:.4f}."
     )
 
 
-def _page(
-    models: list[Row],
-    women: np.ndarray,
-    exact: Transport,
-    newton: Transport,
-    published: Transport,
-    n_fit: int,
-    n_test: int,
-) -> str:
-    after = next(m for m in models if m.alpha == CHOSEN)
-    environment = Environment(loader=PackageLoader("otfair"), autoescape=True)
+def _auc_at(violation: float, rows: list[Row], method: str) -> float:
+    """Read an AUC off a method's curve."""
+    curve = sorted((r.pdp, r.auc) for r in rows if r.method in ("unconstrained", method))
+    return float(np.interp(violation, *np.transpose(curve)))
+
+
+def _explanation(exact: Transport) -> str:
+    mass = exact.flows.mass
+    moved = mass.sum() - np.trace(mass)
+    return (
+        f"To make the unconstrained scores fair, {100 * moved / mass.sum():.1f} % of all score "
+        f"must move, over {exact.transport_cost / moved:.2f} of the largest distance between two "
+        "people."
+    )
+
+
+def _page(rows: list[Row], judge: Judge, exact: Transport, n_fit: int) -> str:
+    free = rows[0]
+    chosen = next((r for r in rows if r.method == "OTF" and r.pdp <= free.pdp / 2), rows[-1])
+    problem = (free.scores, judge.geometry, judge.constraints, EPSILON)
     flows = exact.flows
+    names = [re.sub(r"\w+=", "", name) for name in flows.type_names]  # "Male, Local"
+    moves = [
+        (names[i], names[j], flows.mass[i, j], flows.distance[i, j])
+        for i, j in np.argwhere(~np.eye(len(names), dtype=bool))
+    ]
+    environment = Environment(loader=PackageLoader("otfair"), autoescape=True)
     return environment.get_template("demo.html").render(
-        models=models,
-        chosen=CHOSEN,
-        sentence=_sentence(exact),
-        curve=_svg(_curve(models)),
-        scores=_svg(_distributions(models[0].scores, after.scores, women)),
-        types=flows.type_names,
-        mass=flows.mass.tolist(),
-        distance=flows.distance.tolist(),
-        newton=newton,
-        published=published,
+        rows=rows,
+        chosen=chosen,
+        comparison=_comparison(rows),
+        explanation=_explanation(exact),
+        curve=_svg(_curve(rows)),
+        means=_svg(_means(judge, free, chosen)),
+        moves=sorted(moves, key=lambda move: -move[2])[:6],
+        newton=smooth_otf(*problem),
+        published=smooth_otf(*problem, solver="coordinate"),
         n_fit=n_fit,
-        n_test=n_test,
+        n_test=len(judge.y),
     )
 
 
-def _curve(models: list[Row]) -> Figure:
-    figure, axes = _figure(5.4, 3.4)
-    axes.plot([m.pdp for m in models], [m.auc for m in models], "-o", color=COLOURS[0], ms=5)
-    for m in models:
-        axes.annotate(
-            f"α = {m.alpha:g}", (m.pdp, m.auc), (6, -11), textcoords="offset points", color=FADED,
-            fontsize=8,
-        )  # fmt: skip
-    axes.set(xlabel="violation of demographic parity (less is fairer)", ylabel="AUC")
-    axes.margins(0.12)
+def _curve(rows: list[Row]) -> Figure:
+    figure, axes = _figure(4.8, 3.6)
+    free = rows[0]
+    for method, marker in zip(METHODS.values(), "so"):
+        curve = [r for r in rows if r.method in (free.method, method)]
+        line = [r.pdp for r in curve], [r.auc for r in curve]
+        axes.plot(*line, color=COLOURS[method], marker=marker, ms=4.5, lw=1.6, label=method)
+    axes.plot(free.pdp, free.auc, "D", color=INK, ms=7, label=free.method, zorder=3)
+    axes.axvline(free.pdp / 2, color=FADED, lw=0.8, ls=":", zorder=0)
+    axes.annotate(
+        "half the violation", (free.pdp / 2, 0.02), (4, 0), color=FADED, fontsize=8,
+        xycoords=("data", "axes fraction"), textcoords="offset points",
+    )  # fmt: skip
+    axes.set(
+        xlabel="violation of demographic parity (left is fairer)",
+        ylabel="AUC (up is better)",
+        xlim=(0, None),
+        xticks=np.arange(0, free.pdp + 0.01, 0.05),
+    )
+    axes.legend(frameon=False, fontsize=9, loc="upper left")
     return figure
 
 
-def _distributions(before: np.ndarray, after: np.ndarray, women: np.ndarray) -> Figure:
-    figure = Figure(figsize=(7.2, 2.9), layout="constrained")
-    panels = figure.subplots(1, 2, sharex=True, sharey=True)
-    bins = np.linspace(0, 1, 31)
-    for axes, scores, title in zip(panels, (before, after), ("unconstrained", f"α = {CHOSEN:g}")):
-        for group, name, colour in ((women, "women", COLOURS[1]), (~women, "men", COLOURS[0])):
-            axes.hist(scores[group], bins, density=True, alpha=0.55, color=colour, label=name)
-            axes.axvline(scores[group].mean(), color=colour, lw=2)
-        _plain(axes, title)
-        axes.set(xlabel="score")
-    panels[0].set(ylabel="density")
-    panels[0].legend(frameon=False, fontsize=8)
+def _means(judge: Judge, free: Row, chosen: Row) -> Figure:
+    figure, axes = _figure(4.8, 2.4)
+    means = [judge.group_means(row.scores) for row in (free, chosen)]
+    groups = [str(name) for _, name in means[0].index]
+    height = range(len(groups), 0, -1)
+    axes.hlines(height, means[0].to_numpy(), means[1].to_numpy(), color=FADED, lw=1.2, zorder=0)
+    for row, mean in zip((free, chosen), means):
+        name = f"{row.method}, α = {row.alpha:g}" if row.alpha else row.method
+        axes.plot(mean, height, "o", color=COLOURS[row.method], ms=7, label=name)
+    axes.set_yticks(height, groups)
+    axes.set(xlabel="mean score", ylim=(0.5, len(groups) + 0.5))
+    figure.legend(frameon=False, fontsize=9, loc="outside upper right", ncols=2)
     return figure
 
 
 def _figure(width: float, height: float) -> tuple[Figure, Axes]:
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.subplots()
-    _plain(axes)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(labelsize=9, colors=INK)
     return figure, axes
 
 
-def _plain(axes: Axes, title: str = "") -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(labelsize=8, colors=INK)
-    axes.set_title(title, fontsize=10, color=INK)
-    axes.xaxis.label.set_fontsize(9)
-    axes.yaxis.label.set_fontsize(9)
+def _drawn(figure: Figure, kind: str) -> bytes:
+    drawing = BytesIO()
+    figure.savefig(drawing, format=kind, dpi=200, metadata={} if kind == "png" else {"Date": None})
+    return drawing.getvalue()
 
 
 def _svg(figure: Figure) -> Markup:
-    text = StringIO()
-    figure.savefig(text, format="svg", metadata={"Date": None})
-    drawing = text.getvalue()
-    return Markup(drawing[drawing.index("<svg") :])
+    text = _drawn(figure, "svg").decode()
+    return Markup(text[text.index("<svg") :])
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, content: bytes) -> None:
     """Write a file whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
     try:
-        part.write_text(text, encoding="utf-8")
+        part.write_bytes(content)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
