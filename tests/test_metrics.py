@@ -140,3 +140,13 @@ def test_bad_input_of_differences_is_refused(change, message):
     given = {"scores": h, "sensitive_features": table["race"], "labels": y} | change
     with pytest.raises(ValueError, match=message):
         otfair.equalized_odds_difference(**given)
+
+
+def test_crossed_columns_are_what_fairlearn_takes_several_for():
+    h, table, y = sample()
+    sex = np.random.default_rng(2).choice(["f", "m"], len(h))
+    crossed = np.char.add(table["race"], sex)
+    theirs = fairlearn.equalized_odds_difference(
+        y, h > 0.5, sensitive_features={"race": table["race"], "sex": sex}
+    )
+    assert otfair.equalized_odds_difference(h, crossed, y) == pytest.approx(theirs, abs=1e-12)
