@@ -19,7 +19,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
-from tqdm.auto import tqdm
 
 from otfair.arrays import Array
 from otfair.attributes import same_length
@@ -32,11 +31,9 @@ from otfair.metrics import ViolationOf
 from otfair.notions import Notion, as_notion
 from otfair.penalty import FairnessLoss
 from otfair.saving import SaveMixin
+from otfair.search import weakest_alpha
 from otfair.training import Stage, Training, module_logits
 from otfair.validation import check_settings, read_training_data
-
-ALPHAS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)  # tried for `max_violation`
-BISECTIONS = 5
 
 
 class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -47,7 +44,7 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
     notion : a `Notion` or its name.
     alpha : weight of fairness, from 0 (none) to 1 (nothing else).
     epsilon : smoothing of the OTF cost.
-    regularizer : "otf", "norm" or "barycenter".
+    regularizer : "otf", "norm" or "barycenter", or a loss of this library made for `notion`.
     max_violation : overrides `alpha`: the weakest regularisation whose violation on the training
         data (or on `validation_fraction` of it) is at most this.
     validation_fraction : share of the people kept out of training to judge `max_violation`.
@@ -55,6 +52,11 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
     solver : "lbfgs" (everybody at once) or "adam" (mini-batches); a `module` is trained by Adam.
     module : a torch module, or a function of the number of features that makes one. By default a
         logistic regression.
+    mode : "dataset", where score may go to any training person, or "batch", where it stays in the
+        mini-batch, as in the paper (Adam only): no distances beforehand, but some in every step.
+    init : a trained linear classifier (with `coef_` and `intercept_`) to go on from. With alpha = 1
+        this is post-processing: it moves towards fairness and forgets the labels. A trained
+        `module` is gone on from as it is.
     standardize : bring features to mean 0 and variance 1 first.
     cost_features : names or positions of the columns by which people are alike; all by default.
     geometry : who is like whom among the training people, in place of that.
@@ -90,13 +92,15 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
         notion: Notion | str = "demographic_parity",
         alpha: float = 0.5,
         epsilon: float = 1e-3,
-        regularizer: str = "otf",
+        regularizer: str | FairnessLoss = "otf",
         *,
         max_violation: float | None = None,
         validation_fraction: float = 0.0,
         balance: str | float = "auto",
         solver: str = "lbfgs",
         module: nn.Module | Callable[[int], nn.Module] | None = None,
+        mode: str = "dataset",
+        init: Any = None,
         standardize: bool = True,
         cost_features: Any = None,
         geometry: Geometry | None = None,
@@ -117,6 +121,8 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
         self.balance = balance
         self.solver = solver
         self.module = module
+        self.mode = mode
+        self.init = init
         self.standardize = standardize
         self.cost_features = cost_features
         self.geometry = geometry
@@ -149,8 +155,14 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
         model: Minimum | nn.Module = stage.line
         self.alpha_ = float(self.alpha)
         if self.max_violation is not None:
-            model = self._search(stage, self._train(stage, 0.0, model) if self._by_adam else model)
-        elif self._by_adam or self.alpha:
+            self.alpha_, model = weakest_alpha(
+                lambda alpha, near: self._train(stage, alpha, near),
+                stage.violation,
+                self._train(stage, 0.0, model) if self._by_adam else model,
+                self.max_violation,
+                verbose=self.verbose,
+            )
+        elif self._by_adam or self.alpha or self.init is not None:
             model = self._train(stage, self.alpha, model)
         self._keep(model, stage)
         return self
@@ -234,21 +246,25 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
             )
         self._learn_scale(X[kept], weight[kept])
         Z = self._scaled(X)
-        training = Training(Z[kept], labels[kept], weight[kept] / weight[kept].mean())
+        share = weight[kept] / weight[kept].mean()
+        training = Training(Z[kept], labels[kept], share, verbose=self.verbose)
         judge = None
         if people is not None:
             judge, training.violation_of = (ViolationOf(people.take(p)) for p in (judged, kept))
             if penalize:
                 training.loss = self._loss(training, people.take(kept))
-        line = training.descend(0.0, max_iter=self.max_iter, tol=self.tol)
-        self.balance_ = self._balance(training, line.x)
+        if self.init is None:
+            line = training.descend(0.0, max_iter=self.max_iter, tol=self.tol)
+        else:
+            line = Minimum(self._given(), np.nan, 0, 0, True)
+        self.balance_ = self._balance(training, line)
         if self._by_adam:
             training.history = []
         return Stage(training, line, Z[judged], judge)
 
     def _train(self, stage: Stage, alpha: float, start: Minimum | nn.Module) -> Minimum | nn.Module:
         if self._by_adam:
-            return self._train_module(stage.training, alpha)
+            return self._train_module(stage.training, alpha, stage.line.x)
         assert isinstance(start, Minimum)
         return stage.training.descend(alpha, start.x, max_iter=self.max_iter, tol=self.tol)
 
@@ -272,16 +288,38 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
     def _scaled(self, X: np.ndarray) -> np.ndarray:
         return np.asarray((X - self._mean) / self._spread)
 
+    def _given(self) -> np.ndarray:
+        """Weights of the classifier `init` for scaled features, its intercept last."""
+        coef, bias = (np.asarray(getattr(self.init, f"{n}_", ())) for n in ("coef", "intercept"))
+        if coef.size != self.n_features_in_ or bias.size != 1:
+            raise ValueError(
+                f"`init` must be a trained linear classifier with {self.n_features_in_} weights in "
+                f"`coef_` and one `intercept_`; received {self.init!r}. A network goes in `module`."
+            )
+        coef = coef.reshape(-1)
+        return np.append(coef * self._spread, float(bias.reshape(-1)[0]) + coef @ self._mean)
+
     def _loss(self, training: Training, people: People) -> FairnessLoss:
-        if self.regularizer == "norm":
-            return NormLoss(self.notion).fit_people(people)
-        if self.regularizer == "barycenter":
-            return BarycenterLoss(self.notion).fit_people(people)
-        loss = OTFLoss(self.notion, self.epsilon)
-        if self.geometry is not None:
-            return loss.fit_people(people, self.geometry)
+        if isinstance(self.regularizer, FairnessLoss):
+            loss = copy.deepcopy(self.regularizer)
+            if loss.notion != as_notion(self.notion):
+                raise ValueError(
+                    f"`regularizer` was made for {loss.notion!r}, but `notion` is {self.notion!r}; "
+                    "pass the same to both."
+                )
+        elif self.regularizer == "otf":
+            loss = OTFLoss(self.notion, self.epsilon)
+        else:
+            loss = {"norm": NormLoss, "barycenter": BarycenterLoss}[self.regularizer](self.notion)
+        if not isinstance(loss, OTFLoss):
+            return loss.fit_people(people)
         chosen = slice(None) if self.cost_features is None else self._positions()
-        return loss.fit_people(people, PointCloud(training.X[:, chosen]))
+        features = training.X[:, chosen]
+        if self.mode == "batch":
+            training.batches = (features, people)
+            return loss
+        cloud = PointCloud(features, cost=loss.cost, scale=loss.scale)
+        return loss.fit_people(people, cloud if self.geometry is None else self.geometry)
 
     def _positions(self) -> list[int]:
         """Positions of the columns of `cost_features`, given by name or position."""
@@ -297,15 +335,15 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
                 raise ValueError(f"`cost_features` names {item!r}; X has {known}.")
         return out
 
-    def _balance(self, training: Training, theta: np.ndarray) -> float:
+    def _balance(self, training: Training, free: Minimum) -> float:
         if training.loss is None:
             return 1.0
         if self.balance == "auto":
-            return training.balance(theta)
+            return training.balance(free, max_iter=self.max_iter, tol=self.tol)
         training.loss.balance.fill_(float(self.balance))
         return float(self.balance)
 
-    def _train_module(self, training: Training, alpha: float) -> nn.Module:
+    def _train_module(self, training: Training, alpha: float, start: np.ndarray) -> nn.Module:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         width = training.X.shape[1]
         with torch.random.fork_rng(devices=[]):
@@ -314,6 +352,9 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
                 module = copy.deepcopy(self.module)
             else:
                 module = nn.Linear(width, 1) if self.module is None else self.module(width)
+            if self.module is None and self.init is not None:
+                given = torch.from_numpy(start).to(torch.float32)
+                module.load_state_dict({"weight": given[None, :-1], "bias": given[-1:]})
             training.adam(
                 module,
                 alpha,
@@ -321,37 +362,8 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
                 batch_size=self.batch_size,
                 learning_rate=self.learning_rate,
                 seed=seed,
-                verbose=self.verbose,
             )
         return module
-
-    def _search(self, stage: Stage, unconstrained: Minimum | nn.Module) -> Minimum | nn.Module:
-        """Find the weakest alpha that meets `max_violation`: first on a grid, then by bisection."""
-        assert self.max_violation is not None
-        tried = [(stage.violation(unconstrained), 0.0, unconstrained)]
-        # From weak to strong: people held out need not judge the strongest the fairest.
-        for alpha in tqdm(ALPHAS, desc="max_violation", disable=not self.verbose):
-            if tried[-1][0] <= self.max_violation:
-                break
-            model = self._train(stage, alpha, tried[-1][2])
-            tried.append((stage.violation(model), alpha, model))
-        if tried[-1][0] > self.max_violation:
-            lowest, self.alpha_, model = min(tried, key=lambda found: found[0])
-            warnings.warn(
-                f"no alpha up to {ALPHAS[-1]} meets max_violation={self.max_violation}: the lowest "
-                f"violation is {lowest:.4f}, at alpha={self.alpha_:g}. Allow more of it, or add "
-                "features.",
-                stacklevel=3,
-            )
-            return model
-        met, weak = tried[-1], tried[-2] if len(tried) > 1 else tried[-1]
-        for _ in range(BISECTIONS if met is not weak else 0):
-            alpha = 0.5 * (weak[1] + met[1])
-            model = self._train(stage, alpha, weak[2])
-            found = (stage.violation(model), alpha, model)
-            met, weak = (found, weak) if found[0] <= self.max_violation else (met, found)
-        self.alpha_ = met[1]
-        return met[2]
 
     def _keep(self, model: Minimum | nn.Module, stage: Stage) -> None:
         """Set the fitted attributes."""

@@ -193,6 +193,8 @@ class FairnessLoss(nn.Module, ABC):
                 )
             if features is None and self._needs_features:
                 raise ValueError("`features` are missing; OTF needs them to tell who is like whom.")
+            if isinstance(sensitive, People):  # typed already
+                return sensitive.to_tensors(), None
             return self._typed(Batch(sensitive, self._memory), labels, None), None
         if self._people is None:
             raise ValueError(

@@ -11,9 +11,13 @@ from scipy.special import expit
 from torch import Tensor, nn
 from tqdm.auto import tqdm
 
+from otfair.constraints import People
 from otfair.lbfgs import Minimum, minimize
 from otfair.metrics import ViolationOf
 from otfair.penalty import FairnessLoss
+
+HALVINGS, NEAR = 8, 0.03  # trainings at most to find the balance, and how nearly to halve
+BALANCE_BATCH = 2000  # people by whom it is found in batch mode
 
 
 @dataclass
@@ -28,6 +32,8 @@ class Training:
     weight: np.ndarray  # (n,), with mean 1
     loss: FairnessLoss | None = None
     violation_of: ViolationOf | None = None
+    verbose: bool = False
+    batches: tuple[np.ndarray, People] | None = None  # (n, q) cost features and people: batch mode
     history: list[dict[str, float]] = field(default_factory=list)
 
     def logits(self, theta: np.ndarray) -> np.ndarray:
@@ -38,11 +44,43 @@ class Training:
         """Violation of the linear model's scores on these people."""
         return 0.0 if self.violation_of is None else self.violation_of(expit(self.logits(theta)))
 
-    def balance(self, theta: np.ndarray) -> float:
-        """Balance the penalty at an unconstrained model; returns the factor."""
+    def balance(self, free: Minimum, *, max_iter: int, tol: float) -> float:
+        """Give the penalty the factor with which alpha = 1/2 halves the violation; returns it.
+
+        `free` is the model without penalty. Where its violation is zero, or can't be halved, the
+        factor makes the two terms pull equally hard on the logits of that model; so it does in
+        batch mode, on those of some people.
+        """
         if self.loss is None:
             return 1.0
-        return self.loss.balance_(torch.from_numpy(self.logits(theta)), self.y)
+        logits = torch.from_numpy(self.logits(free.x))
+        if self.batches is not None:
+            rows = np.random.default_rng(0).permutation(len(self.y))[:BALANCE_BATCH]
+            features, people = self.batches
+            batch = (features[rows], people.take(rows))
+            return self.loss.balance_(logits[rows], self.y[rows], *batch)
+        alike = self.loss.balance_(logits, self.y)
+        before, kept = self.violation(free.x), len(self.history)
+        if not before > 1e-9:
+            return alike
+        weak, strong, found = -np.inf, np.inf, free
+        guess = np.log(alike)
+        for _ in range(HALVINGS):
+            self.loss.balance.fill_(np.exp(guess))
+            found = self.descend(0.5, found.x, max_iter=min(max_iter, 100), tol=10 * tol)
+            left = self.violation(found.x) / before
+            if abs(left - 0.5) <= NEAR:
+                break
+            weak, strong = (guess, strong) if left > 0.5 else (weak, guess)
+            if np.isfinite(weak) and np.isfinite(strong):
+                guess = 0.5 * (weak + strong)
+            else:  # the violation left is about 1 / (1 + factor): a step along that curve
+                guess += float(np.log(np.clip(left, 0.05, 0.95) / np.clip(1 - left, 0.05, 0.95)))
+        else:
+            bracketed = np.isfinite(weak) and np.isfinite(strong)
+            self.loss.balance.fill_(np.exp(guess) if bracketed else alike)
+        del self.history[kept:]
+        return float(self.loss.balance)
 
     def descend(
         self, alpha: float, start: np.ndarray | None = None, *, max_iter: int, tol: float
@@ -66,17 +104,20 @@ class Training:
         def record(theta: np.ndarray, value: float) -> None:
             violation = self.violation(theta)
             self.history.append({"alpha": alpha, "loss": value, **parts, "violation": violation})
+            bar.update()
+            bar.set_postfix(loss=f"{value:.5f}", violation=f"{violation:.4f}")
 
         theta = np.zeros(self.X.shape[1] + 1) if start is None else start
         settings: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "callback": record}
-        if not alpha or self.loss is None or not self.loss.widths:
-            return minimize(objective, theta, **settings)
-        iterations = evaluations = 0
-        for width in self.loss.widths:
-            self.loss.smoothing = width
-            found = minimize(objective, theta, **settings)
-            theta, iterations = found.x, iterations + found.iterations
-            evaluations += found.evaluations
+        with tqdm(desc=f"alpha {alpha:g}", unit="it", disable=not self.verbose) as bar:
+            if not alpha or self.loss is None or not self.loss.widths:
+                return minimize(objective, theta, **settings)
+            iterations = evaluations = 0
+            for width in self.loss.widths:
+                self.loss.smoothing = width
+                found = minimize(objective, theta, **settings)
+                theta, iterations = found.x, iterations + found.iterations
+                evaluations += found.evaluations
         return replace(found, iterations=iterations, evaluations=evaluations)
 
     def adam(
@@ -88,16 +129,15 @@ class Training:
         batch_size: int,
         learning_rate: float,
         seed: int,
-        verbose: bool,
     ) -> None:
-        """Train any module on mini-batches, whose score may go to everybody."""
+        """Train any module on mini-batches, whose score may go to everybody, or in the batch."""
         dtype = next((p.dtype for p in module.parameters()), torch.float32)
         X = torch.as_tensor(self.X, dtype=dtype)
         y, weight = (torch.as_tensor(v, dtype=torch.float64) for v in (self.y, self.weight))
         optimizer = torch.optim.Adam(module.parameters(), lr=learning_rate)
         generator = torch.Generator().manual_seed(seed)
         module.train()
-        for _ in tqdm(range(epochs), desc="epochs", disable=not verbose):
+        for _ in tqdm(range(epochs), desc="epochs", disable=not self.verbose):
             total, penalties = 0.0, 0.0
             for rows in torch.split(torch.randperm(len(X), generator=generator), batch_size):
                 logits = _one_logit(module(X[rows]))
@@ -106,7 +146,11 @@ class Training:
                 )
                 penalty = torch.zeros((), dtype=torch.float64)
                 if alpha and self.loss is not None:
-                    penalty = self.loss(logits, index=rows).double()
+                    if self.batches is None:
+                        penalty = self.loss(logits, index=rows).double()
+                    else:
+                        features, people = self.batches
+                        penalty = self.loss(logits, features[rows], people.take(rows)).double()
                 value = (1 - alpha) * entropy + alpha * penalty
                 optimizer.zero_grad()
                 value.backward()  # type: ignore[no-untyped-call]

@@ -9,19 +9,31 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from otfair.arrays import Array
+from otfair.penalty import FairnessLoss
 
-REGULARIZERS, SOLVERS = ("otf", "norm", "barycenter"), ("lbfgs", "adam")
+KNOWN = {
+    "regularizer": ("otf", "norm", "barycenter"),
+    "solver": ("lbfgs", "adam"),
+    "mode": ("dataset", "batch"),
+}
 
 
 def check_settings(estimator: Any) -> None:
     """Raise where a setting of an `OTFClassifier` makes no sense."""
     if not 0 <= estimator.alpha <= 1:
         raise ValueError(f"`alpha` must lie in [0, 1]; received {estimator.alpha!r}.")
-    for name, known in (("regularizer", REGULARIZERS), ("solver", SOLVERS)):
-        if getattr(estimator, name) not in known:
+    for name, known in KNOWN.items():
+        own = name == "regularizer" and isinstance(estimator.regularizer, FairnessLoss)
+        if not own and getattr(estimator, name) not in known:
             raise ValueError(
                 f"unknown {name} {getattr(estimator, name)!r}; pass one of {', '.join(known)}."
             )
+    by_adam = estimator.solver == "adam" or estimator.module is not None
+    if estimator.mode == "batch" and (not by_adam or estimator.geometry is not None):
+        raise ValueError(
+            '`mode="batch"` needs `solver="adam"` or a `module`, as L-BFGS looks at everybody at '
+            'once, and takes no `geometry`. Leave `mode="dataset"`.'
+        )
     if not (
         estimator.balance == "auto"
         or (np.isreal(estimator.balance) and float(estimator.balance) > 0)
