@@ -106,6 +106,7 @@ def test_a_judge_can_be_sent_to_a_process_with_its_distances(data):
     model = otfair.OTFClassifier().fit(X[:200], data.y[:200], sex[:200])
     judge = _Judge(X[:200], data.y[:200], sex[:200], model, 3)
     sent = pickle.loads(pickle.dumps(judge))
+    sent.weights.flags.writeable = False  # as large arrays are there
     assert sent(model) == judge(model)
     assert sent.geometry._last is not None
 

@@ -74,7 +74,7 @@ def tradeoff_curve(
     estimator : an `OTFClassifier` with settings of your own; its alpha and max_violation are not
         used. Its `cost_features` may name columns of a table as they are before encoding.
     test_size, random_state : of the split, which is stratified by label.
-    n_jobs : processes to judge the models with.
+    n_jobs : processes to judge the models with; more than one pay for large tables only.
     n_bootstrap : resamples of people for the intervals; without any, they have no width.
     verbose : show progress.
 
@@ -242,7 +242,7 @@ class _Judge:
         return out
 
     def _by_group(self, h: np.ndarray, ranks: np.ndarray, w: np.ndarray) -> list[float]:
-        weight, decided = torch.as_tensor(w), h > 0.5
+        weight, decided = torch.tensor(w), h > 0.5  # a copy: processes may only read w
         violations = [ViolationOf(replace(p, weight=weight))(h) for p in self.people]
         differences = [of(decided, w) for of in self.differences] or [np.nan, np.nan]
         return [_auc(ranks, self.y, w), *violations, *differences]
