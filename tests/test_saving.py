@@ -27,6 +27,7 @@ from otfair import (
     EqualizedOdds,
     EqualOpportunity,
     LinearNotion,
+    NormLoss,
     OTFClassifier,
     PredictiveEquality,
     TableEncoder,
@@ -171,12 +172,14 @@ def distances():
 @pytest.mark.parametrize(
     ("setting", "value", "needs"),
     [
-        ("notion", LinearNotion(by_sum), "unknown notion <notion: a LinearNotion, which a saved"),
-        ("notion", LinearNotion(by_sum) & "demographic_parity", "unknown notion .* a _Stack"),
-        ("geometry", distances(), "`geometry` is missing: .*a CostMatrix.*set_params"),
+        ("notion", LinearNotion(by_sum), "unknown notion <notion: LinearNotion, which a saved"),
+        ("notion", LinearNotion(by_sum) & "demographic_parity", "unknown notion .*: _Stack"),
+        ("geometry", distances(), "`geometry` is missing: .*CostMatrix.*set_params"),
         ("cost_features", iter([0]), "`cost_features` is missing"),
-        ("random_state", np.random.RandomState(0), "random_state: a RandomState, which"),
+        ("random_state", np.random.RandomState(0), "random_state: RandomState, which"),
         ("module", net, "`module` is missing"),
+        ("regularizer", NormLoss(), "unknown regularizer <regularizer: NormLoss, which a saved"),
+        ("init", LogisticRegression(), "`init` must be .*received <init: LogisticRegression"),
     ],
     ids=lambda v: v if isinstance(v, str) and v.isidentifier() else "",
 )

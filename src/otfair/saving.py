@@ -40,7 +40,7 @@ class NotStored:
 
     def __repr__(self) -> str:
         return (
-            f"<{self.setting}: a {self.kind}, which a saved model can't hold; set it by "
+            f"<{self.setting}: {self.kind}, which a saved model can't hold; set it by "
             f"`load(..., {self.setting}=...)` or `set_params({self.setting}=...)`>"
         )
 
