@@ -73,7 +73,7 @@ class FairnessLoss(nn.Module, ABC):
         ----------
         X : (n, p) features by which people are alike; not used by penalties without a cost.
         sensitive : a table of sensitive columns, or a matrix with one-hot columns, as for a call.
-            Here everybody must not be in one group.
+            A dataset in which no two groups can be compared is refused.
         labels : (n,) zeros and ones, where the notion conditions on them.
         sample_weight : (n,), one by default.
         """
