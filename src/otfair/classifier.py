@@ -42,13 +42,13 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
     Parameters
     ----------
     notion : a `Notion` or its name.
-    alpha : weight of fairness, from 0 (none) to 1 (nothing else).
+    alpha : weight of fairness, from 0 (none) to 1 (nothing else); 1/2 halves the violation.
     epsilon : smoothing of the OTF cost.
     regularizer : "otf", "norm" or "barycenter", or a loss of this library made for `notion`.
     max_violation : overrides `alpha`: the weakest regularisation whose violation on the training
         data (or on `validation_fraction` of it) is at most this.
     validation_fraction : share of the people kept out of training to judge `max_violation`.
-    balance : "auto", or the penalty's factor.
+    balance : "auto" (docs/training.md says how), or the penalty's factor.
     solver : "lbfgs" (everybody at once) or "adam" (mini-batches); a `module` is trained by Adam.
     module : a torch module, or a function of the number of features that makes one. By default a
         logistic regression.
@@ -181,7 +181,7 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
         """
         first: OTFClassifier | None = None
         for alpha in alphas:
-            fitted = clone(self).set_params(alpha=alpha, max_violation=None)
+            fitted = clone(self).set_params(alpha=alpha, max_violation=None, init=self.init)
             check_settings(fitted)
             if first is None:
                 stage = fitted._begin(X, y, sensitive_features, sample_weight, penalize=True)
@@ -294,7 +294,8 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
         if coef.size != self.n_features_in_ or bias.size != 1:
             raise ValueError(
                 f"`init` must be a trained linear classifier with {self.n_features_in_} weights in "
-                f"`coef_` and one `intercept_`; received {self.init!r}. A network goes in `module`."
+                f"`coef_` and one `intercept_`; received {self.init!r}. Networks go in `module`; "
+                "for grid searches wrap `init` in FrozenEstimator, as clones forget a fit."
             )
         coef = coef.reshape(-1)
         return np.append(coef * self._spread, float(bias.reshape(-1)[0]) + coef @ self._mean)
@@ -325,7 +326,8 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
         """Positions of the columns of `cost_features`, given by name or position."""
         names = list(getattr(self, "feature_names_in_", []))
         out = []
-        for item in self.cost_features:
+        given = self.cost_features
+        for item in [given] if isinstance(given, (str, int)) else given:
             if item in names:
                 out.append(names.index(item))
             elif isinstance(item, (int, np.integer)) and 0 <= item < self.n_features_in_:
