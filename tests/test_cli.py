@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,7 @@ def test_demo_compares_three_methods(demo):
         assert [r[0] for r in path] == sorted(r[0] for r in path)
         violation = [r[2] for r in path]
         # Fairer with every strength, until chance among the people who judge decides.
-        assert all(b < a for a, b in zip(violation, violation[1:]) if a > 0.2 * free[2])
+        assert all(b < a for a, b in pairwise(violation) if a > 0.2 * free[2])
         assert violation[-1] < 0.3 * free[2]
         assert all(r[1] > 0.85 * free[1] for r in path)  # and still good
         assert path[-1][4] < 0.5 * free[4]
