@@ -7,7 +7,7 @@ DOCS_STAMP := .venv/.installed-docs
 DATA := $(wildcard ../shared/data)
 export OTFAIR_DATA_HOME ?= $(if $(DATA),$(abspath $(DATA)))
 
-.PHONY: install demo test test-all lint bench docs notebooks clean
+.PHONY: install demo test test-all lint bench bench-training docs notebooks clean
 install: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
@@ -32,6 +32,9 @@ lint: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/bench_core.py
+
+bench-training: $(STAMP)
+	$(BIN)/python benchmarks/bench_training.py
 
 $(DOCS_STAMP): $(STAMP)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,6 +36,7 @@ class Training:
     verbose: bool = False
     batches: tuple[np.ndarray, People] | None = None  # (n, q) cost features and people: batch mode
     history: list[dict[str, float]] = field(default_factory=list)
+    penalty: float = 0.0  # at the last evaluation
 
     def logits(self, theta: np.ndarray) -> np.ndarray:
         """Return the linear model's logits, (n,)."""
@@ -85,28 +87,37 @@ class Training:
         del self.history[kept:]
         return float(self.loss.balance)
 
-    def descend(
-        self, alpha: float, start: np.ndarray | None = None, *, max_iter: int, tol: float
-    ) -> Minimum:
-        """Train the linear model on everybody at once, from `start` (zero by default)."""
-        n, parts = len(self.y), {"penalty": 0.0}
+    def objective(self, alpha: float) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
+        """Return the function of the linear model's weights that `descend` minimises."""
+        n = len(self.y)
 
         def objective(theta: np.ndarray) -> tuple[float, np.ndarray]:
             z = self.logits(theta)
             value = float(self.weight @ (np.logaddexp(0.0, z) - self.y * z)) / n
             slope = self.weight * (expit(z) - self.y) / n
+            self.penalty = 0.0
             if alpha and self.loss is not None:
                 logits = torch.from_numpy(z).requires_grad_()
                 penalty = self.loss(logits)
                 (pull,) = torch.autograd.grad(penalty, logits)
-                parts["penalty"] = float(penalty.detach())
-                value = (1 - alpha) * value + alpha * parts["penalty"]
+                self.penalty = float(penalty.detach())
+                value = (1 - alpha) * value + alpha * self.penalty
                 slope = (1 - alpha) * slope + alpha * pull.numpy()
             return value, np.append(slope @ self.X, slope.sum())
 
+        return objective
+
+    def descend(
+        self, alpha: float, start: np.ndarray | None = None, *, max_iter: int, tol: float
+    ) -> Minimum:
+        """Train the linear model on everybody at once, from `start` (zero by default)."""
+        objective = self.objective(alpha)
+
         def record(theta: np.ndarray, value: float) -> None:
             violation = self.violation(theta)
-            self.history.append({"alpha": alpha, "loss": value, **parts, "violation": violation})
+            self.history.append(
+                {"alpha": alpha, "loss": value, "penalty": self.penalty, "violation": violation}
+            )
             bar.update()
             bar.set_postfix(loss=f"{value:.5f}", violation=f"{violation:.4f}")
 
