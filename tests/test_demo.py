@@ -2,31 +2,52 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from otfair.demo import Judge, Row, _auc_at, _comparison, _write
+from otfair import pdp_violation
+from otfair.demo import Judge, Row, _at_half, _comparison, _write
 
 
 def row(method: str, pdp: float, auc: float) -> Row:
     return Row(method, 0.5, auc, pdp, 0.0, 0.0, 0.0, np.empty(0))
 
 
-def test_an_auc_is_read_off_the_line_between_two_models():
+def test_aucs_are_read_off_the_lines_between_models_at_half_the_violation():
     rows = [
         row("unconstrained", 0.4, 0.9),
         row("Norm", 0.3, 0.8),
-        row("OTF", 0.1, 0.82),
+        row("OTF", 0.1, 0.84),
         row("Norm", 0.1, 0.6),
     ]
-    assert _auc_at(0.2, rows, "Norm") == pytest.approx(0.7)
-    assert _auc_at(0.25, rows, "OTF") == pytest.approx(0.86)
-    said = _comparison(rows)
-    assert "(PDP 0.200), OTF has an AUC of 0.8467 and Norm of 0.7000" in said
-    # The better one is named first, whichever it is.
-    rows[3] = row("Norm", 0.1, 0.89)
-    assert "Norm has an AUC of 0.8933 and OTF of 0.8467" in _comparison([rows[0], rows[2], rows[3]])
+    assert _at_half(rows) == pytest.approx([0.7, 0.86])
+
+
+def test_the_comparison_says_how_sure_it_is():
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame(
+        {"sex": rng.choice(["f", "m"], 400), "origin": rng.choice(list("ab"), 400)}
+    )
+    judge = Judge(rng.normal(size=(400, 1)), rng.integers(2, size=400), people)
+    # Scores of sex, label and chance; OTF's are chance alone, Norm's keep the label.
+    bias, label = (people["sex"] == "m").to_numpy() * 0.2, judge.y * 0.2
+    chance = 0.3 * rng.random(400)
+    models = {"unconstrained": bias + label, "Norm": label, "OTF": 0 * label}
+    rows = judge.resampled(
+        [replace(row(m, 0, 0), scores=0.1 + h + chance) for m, h in models.items()], np.arange(400)
+    )
+    assert rows[0].pdp == pytest.approx(pdp_violation(rows[0].scores, people))
+    found = re.search(
+        r"OTF and .*difference of (\S+) \((\S+) to (\S+) in 95 %", _comparison(rows, judge)
+    )
+    assert found is not None
+    difference, low, high = map(float, found.groups())
+    assert low < difference < high < 0
+    assert high - low < 0.2
 
 
 def test_the_gap_is_the_largest_of_any_column():
