@@ -16,7 +16,8 @@ from bench_core import median_ms
 from sklearn.model_selection import train_test_split
 
 import otfair
-from otfair.training import Training
+from otfair.lbfgs import minimize
+from otfair.training import RESIDUAL, Training
 
 EPSILON, BATCH = 1e-3, 1000
 
@@ -24,7 +25,7 @@ EPSILON, BATCH = 1e-3, 1000
 def evaluations(
     training: Training, losses: dict[str, otfair.OTFLoss | otfair.NormLoss], path: list[np.ndarray]
 ) -> dict[str, Callable[[], None]]:
-    """One evaluation of the objective and its gradient at models along a training path."""
+    """One evaluation of the objective and its gradient at the models of a path, in turn."""
 
     def call(loss: otfair.OTFLoss | otfair.NormLoss) -> Callable[[], None]:
         count = 0
@@ -38,6 +39,21 @@ def evaluations(
         return evaluate
 
     return {name: call(loss) for name, loss in losses.items()}
+
+
+def iterates(training: Training) -> list[np.ndarray]:
+    """Models that L-BFGS visits at alpha = 0.5, from the unconstrained one."""
+    free = training.descend(0.0, max_iter=500, tol=1e-6)
+    training.balance(free, max_iter=500, tol=1e-6)
+    visited: list[np.ndarray] = []
+    objective = training.objective(0.5)
+
+    def watched(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        visited.append(theta)
+        return objective(theta)
+
+    minimize(watched, free.x, tol=1e-6)
+    return visited
 
 
 def steps(
@@ -74,12 +90,10 @@ def main() -> None:
     for notion in ("demographic_parity", "equalized_odds"):
         losses = {
             "norm": otfair.NormLoss(notion).fit(X, S, y),
-            "otf": otfair.OTFLoss(notion, EPSILON).fit(X, S, y),
+            "otf": otfair.OTFLoss(notion, EPSILON, tol=RESIDUAL).fit(X, S, y),
         }
-        training = Training(X, y.astype(float), np.ones(len(y)))
-        free = training.descend(0.0, max_iter=500, tol=1e-6).x
-        # Models between the unconstrained one and a weaker one: as far apart as L-BFGS's iterates.
-        path = [free * (1 - 0.02 * k) for k in range(11)]
+        training = Training(X, y.astype(float), np.ones(len(y)), losses["otf"])
+        path = iterates(training)
         calls = evaluations(training, losses, path)
         norm, otf = median_ms(calls["norm"], calls["otf"])
         print(

@@ -32,7 +32,7 @@ from otfair.notions import Notion, as_notion
 from otfair.penalty import FairnessLoss
 from otfair.saving import SaveMixin
 from otfair.search import weakest_alpha
-from otfair.training import Stage, Training, module_logits
+from otfair.training import RESIDUAL, Stage, Training, module_logits
 from otfair.validation import check_settings, read_training_data
 
 
@@ -309,7 +309,7 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
                     "pass the same to both."
                 )
         elif self.regularizer == "otf":
-            loss = OTFLoss(self.notion, self.epsilon)
+            loss = OTFLoss(self.notion, self.epsilon, tol=RESIDUAL)
         else:
             loss = {"norm": NormLoss, "barycenter": BarycenterLoss}[self.regularizer](self.notion)
         if not isinstance(loss, OTFLoss):

@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from otfair.classifier import OTFClassifier
 from otfair.datasets import load_dataset

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import TypeVar
 
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 ALPHAS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 BISECTIONS = 5

@@ -13,7 +13,7 @@ from joblib import Parallel, delayed
 from matplotlib.axes import Axes
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from otfair.arrays import Array, to_columns
 from otfair.attributes import same_length

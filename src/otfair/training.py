@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from scipy.special import expit
 from torch import Tensor, nn
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from otfair.constraints import People
 from otfair.lbfgs import Minimum, minimize
@@ -18,6 +18,7 @@ from otfair.metrics import ViolationOf
 from otfair.penalty import FairnessLoss
 
 HALVINGS, NEAR = 8, 0.03  # trainings at most to find the balance, and how nearly to halve
+RESIDUAL = 1e-5  # of the penalty's solver: far below what the search for a model can tell
 BALANCE_BATCH = 2000  # people by whom it is found in batch mode
 
 
