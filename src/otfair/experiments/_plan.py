@@ -1,0 +1,127 @@
+"""What is run: one frozen configuration a run, and the list of them for each experiment."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from itertools import product
+
+EPSILON = 1e-3
+ALPHAS = (0.1, 0.3, 0.5, 0.7, 0.9)
+BARYCENTER_ALPHAS = {"full": ALPHAS, "paper": (0.01, 0.05, 0.1, 0.2)}
+COORDINATE_ALPHAS = (0.1, 0.5, 0.9)
+VIOLIN_EPSILONS, SMALL_EPSILONS = (1e-3, 1e-2, 1e-1, 1.0, 10.0), (1e-4,)
+VIOLIN_ALPHAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+NOTIONS = {"pdp": "demographic_parity", "peo": "equalized_odds"}
+# What each dataset is trained on, in separate runs; the barycenter takes the first column only.
+COLUMNS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "adult": (("sex", "race"),),
+    "bank": (("age_binned",), ("age",)),
+    "dutch": (("sex",),),
+    "diabetes": (("gender",),),
+}
+CONTINUOUS_SPLITS = 3  # of Bank by age, whose 150 types take long
+
+
+@dataclass(frozen=True)
+class Run:
+    """One model that is trained and judged.
+
+    Attributes
+    ----------
+    experiment : "curves", "postprocess" or "epsilon".
+    dataset : its name.
+    columns : sensitive columns that the penalty sees.
+    notion : "pdp" or "peo"; "" for the unfair model.
+    method : "unfair", "otf", "norm", "barycenter" or "coordinate".
+    protocol : "full" (L-BFGS, dataset mode, balanced) or "paper" (Adam, batch mode).
+    alpha, epsilon : strength, and smoothing (0 where the method has none).
+    split : seed of the split into training and test people, and of all else.
+    sweeps : of the coordinate method.
+    """
+
+    experiment: str
+    dataset: str
+    columns: tuple[str, ...]
+    notion: str
+    method: str
+    protocol: str
+    alpha: float
+    epsilon: float
+    split: int
+    sweeps: int = 0
+
+    @property
+    def key(self) -> str:
+        """Name of this configuration, the same on every machine."""
+        text = json.dumps(asdict(self), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def path(self) -> Run:
+        """What runs that are trained together, strength after strength, have in common."""
+        return replace(self, alpha=0.0)
+
+
+def from_dict(values: dict[str, object]) -> Run:
+    """Read a run from what `asdict` made of it."""
+    return Run(**{**values, "columns": tuple(values["columns"])})  # type: ignore[arg-type]
+
+
+def curves(dataset: str, protocol: str, splits: int) -> Iterator[Run]:
+    """Every method at every strength, by split."""
+    for split in range(splits):
+        base = Run("curves", dataset, (), "", "unfair", protocol, 0.0, 0.0, split)
+        yield base
+        first = COLUMNS[dataset][0]
+        for alpha in BARYCENTER_ALPHAS[protocol]:
+            yield replace(base, columns=first[:1], notion="pdp", method="barycenter", alpha=alpha)
+        for columns, notion in product(COLUMNS[dataset], NOTIONS):
+            if columns == ("age",) and split >= CONTINUOUS_SPLITS:
+                continue
+            for alpha in ALPHAS:
+                base = replace(base, columns=columns, notion=notion, alpha=alpha)
+                yield replace(base, method="norm", epsilon=0.0)
+                yield replace(base, method="otf", epsilon=EPSILON)
+
+
+def coordinate(splits: int = 1) -> Iterator[Run]:
+    """Run the published coordinate ascent on Adult, with its sweep limit, and with one sweep."""
+    for split, notion, sweeps in product(range(splits), NOTIONS, (100, 1)):
+        for alpha in COORDINATE_ALPHAS:
+            yield Run(
+                "curves", "adult", COLUMNS["adult"][0], notion, "coordinate", "paper", alpha,
+                EPSILON, split, sweeps,
+            )  # fmt: skip
+
+
+def postprocess(seeds: int = 5) -> Iterator[Run]:
+    """25 epochs without, 25 with nothing but the penalty; Adult by sex."""
+    for seed in range(seeds):
+        yield Run("postprocess", "adult", ("sex",), "pdp", "otf", "paper", 1.0, EPSILON, seed)
+
+
+def epsilons() -> Iterator[Run]:
+    """Scores by smoothing and strength; Adult by sex."""
+    for epsilon, alpha in product((*SMALL_EPSILONS, *VIOLIN_EPSILONS), VIOLIN_ALPHAS):
+        yield Run("epsilon", "adult", ("sex",), "pdp", "otf", "full", alpha, epsilon, 0)
+
+
+def plan(target: str, protocol: str, splits: int) -> list[Run]:
+    """Every run of one of the command's targets."""
+    if target == "postprocess":
+        return list(postprocess())
+    if target == "epsilon":
+        return list(epsilons())
+    if target != "all" and target not in COLUMNS:
+        known = ", ".join([*COLUMNS, "postprocess", "epsilon", "all"])
+        raise ValueError(f"unknown experiment {target!r}; pass one of {known}.")
+    names = list(COLUMNS) if target == "all" else [target]
+    runs = [run for name in names for run in curves(name, protocol, splits)]
+    if protocol == "paper" and "adult" in names:
+        runs += coordinate()
+    if target == "all":
+        runs += [*postprocess(), *epsilons()]
+    return runs
