@@ -2,6 +2,7 @@
 
 import logging
 
+from otfair.auditing import Audit, audit
 from otfair.barycenter import BarycenterLoss
 from otfair.classifier import OTFClassifier
 from otfair.constraints import Constraints, People
@@ -57,6 +58,7 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 __all__ = [
     "AdjustedTransport",
+    "Audit",
     "BarycenterLoss",
     "ConditionalParity",
     "Constraints",
@@ -85,6 +87,7 @@ __all__ = [
     "TransportError",
     "adjusted_otf",
     "as_notion",
+    "audit",
     "demographic_parity_difference",
     "demographic_parity_difference_scorer",
     "download_dataset",

@@ -1,0 +1,99 @@
+"""How the scores of each group lie, rank people, and keep their promise."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from otfair.attributes import Attribute
+from otfair.auditing._reading import Audited
+from otfair.auditing._results import Curve, Estimate
+
+DENSITY = 40  # intervals of the score
+POINTS = 200  # of a ROC curve at most
+TENTHS = 10  # of the people, for calibration
+LEAST = 10  # people in a point of calibration
+
+
+def curves(audited: Audited, groups: Attribute) -> tuple[Curve, ...]:
+    """Return the curves of each group of an attribute."""
+    out = []
+    for code, name in enumerate(groups.values):
+        inside = groups.codes == code
+        h, w = audited.scores[inside], audited.weight[inside]
+        if not len(h):
+            continue
+        y = None if audited.labels is None else audited.labels[inside]
+        density, _ = np.histogram(h, DENSITY, (0.0, 1.0), weights=w)
+        both = y is not None and 0 < y.sum() < len(y)
+        out.append(
+            Curve(
+                attribute=groups.name,
+                group=str(name),
+                people=len(h),
+                density=tuple((density / w.sum()).tolist()),
+                roc=roc(h, y, w) if y is not None and both else (),
+                auc=auc(h, y, w) if y is not None and both else None,
+                calibration=() if y is None else calibration(h, y, w),
+            )
+        )
+    return tuple(out)
+
+
+def roc(h: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[tuple[float, float], ...]:
+    """Return (false, true positive rate) at thresholds from high to low."""
+    order = np.argsort(-h, kind="stable")
+    ends = np.flatnonzero(np.append(np.diff(h[order]) != 0, True))  # ties decide together
+    true, false = ((w * x)[order].cumsum()[ends] for x in (y, 1 - y))
+    curve = np.stack([false / false[-1], true / true[-1]], 1)  # (t, 2)
+    curve = np.vstack([[0.0, 0.0], curve])
+    if len(curve) > POINTS:  # evenly along the curve
+        along = np.linspace(0, 2, POINTS)
+        kept = np.unique(np.searchsorted(curve.sum(1), along).clip(0, len(curve) - 1))
+        curve = curve[kept]
+    return tuple((float(a), float(b)) for a, b in curve)
+
+
+def auc(h: np.ndarray, y: np.ndarray, w: np.ndarray) -> Estimate:
+    """Return the area under the ROC curve, with DeLong's interval."""
+    distinct, code = np.unique(h, return_inverse=True)
+    below = {}
+    for label in (0, 1):
+        mass = np.bincount(code, w * (y == label), len(distinct))
+        below[label] = (mass.cumsum() - mass / 2) / mass.sum()  # ties count half
+    positive, negative = y == 1, y == 0
+    wins, losses = below[0][code[positive]], below[1][code[negative]]
+    area = float(np.average(wins, weights=w[positive]))
+    spread = _error(wins, w[positive]) + _error(losses, w[negative])
+    half = 1.96 * float(np.sqrt(spread))
+    return Estimate(area, max(0.0, area - half), min(1.0, area + half))
+
+
+def _error(values: np.ndarray, w: np.ndarray) -> float:
+    """Square of the standard error of a weighted mean."""
+    mean = np.average(values, weights=w)
+    return float((w**2 @ (values - mean) ** 2) / w.sum() ** 2)
+
+
+def calibration(
+    h: np.ndarray, y: np.ndarray, w: np.ndarray
+) -> tuple[tuple[float, Estimate, int], ...]:
+    """Return (mean score, share of positive labels, people) in tenths of people by score."""
+    distinct = np.unique(h)
+    if len(distinct) > TENTHS:
+        distinct = np.unique(np.quantile(h, np.arange(TENTHS) / TENTHS, method="lower"))
+    codes = np.searchsorted(distinct, h, side="right") - 1
+    out = []
+    for k in np.unique(codes):
+        some = codes == k
+        if some.sum() >= LEAST:
+            share = wilson(float(np.average(y[some], weights=w[some])), int(some.sum()))
+            out.append((float(np.average(h[some], weights=w[some])), share, int(some.sum())))
+    return tuple(out)
+
+
+def wilson(share: float, n: int) -> Estimate:
+    """Return a share of n people with Wilson's interval."""
+    z = 1.96
+    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    return Estimate(share, float(max(0.0, centre - half)), float(min(1.0, centre + half)))

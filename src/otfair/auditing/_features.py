@@ -1,0 +1,136 @@
+"""Which columns say who is like whom, and people as points between which distances are taken."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from otfair.auditing._reading import Audited
+from otfair.encoder import TableEncoder
+
+MANY_VALUES = 50  # of a category; the rest become one
+OTHER = "(other)"
+ID_NAME = re.compile(r"(^|[^a-z])(id|uuid|guid|key|index)$|^unnamed: \d+$", re.IGNORECASE)
+LEAST_ROWS = 20  # below this, many a column has no value twice
+
+
+@dataclass(frozen=True, kw_only=True)
+class Features:
+    """The columns that distances are taken from."""
+
+    table: pd.DataFrame  # as shown to readers
+    encoder: TableEncoder
+    left_out: dict[str, str]  # column, why
+    missing: dict[str, int]
+    notes: tuple[str, ...]
+
+    def encode(self, rows: np.ndarray) -> np.ndarray:
+        """Return some people as points, (b, p)."""
+        return np.asarray(self.encoder.transform(self.table.iloc[rows]), dtype=np.float64)
+
+
+def read_features(people: Audited, drop: Iterable[str]) -> Features | None:
+    """Choose and encode the columns of the features; None where there are none."""
+    X, dropped = people.features, [drop] if isinstance(drop, str) else [str(d) for d in drop]
+    if X is None:
+        return None
+    if unknown := [name for name in dropped if name not in X.columns]:
+        raise ValueError(f"`drop` names {unknown}; the columns of `X` are {list(X.columns)}.")
+    sensitive = {str(c.name) for c in people.columns}
+    left_out: dict[str, str] = {}
+    notes, kept = [], {}
+    for name in X.columns:
+        column = X[name]
+        why = "left out as asked" if name in dropped else ""
+        why = why or ("the sensitive attribute itself" if name in sensitive else "")
+        why = why or _unsuited(str(name), column) or _repeats(column, people)
+        if why:
+            left_out[str(name)] = why
+            continue
+        column, note = _merged(column)
+        kept[str(name)] = column
+        notes += [note] if note else []
+    if not kept:
+        reasons = "; ".join(f"{k!r}: {v}" for k, v in left_out.items())
+        raise ValueError(
+            f"no column of `X` is left to compare people by ({reasons}). Pass other columns, or no "
+            "`X` to audit without distances."
+        )
+    table = pd.DataFrame(kept)
+    missing = {str(k): int(v) for k, v in table.isna().sum().items() if v}
+    return Features(
+        table=table,
+        encoder=TableEncoder().fit(table),
+        left_out=left_out,
+        missing=missing,
+        notes=tuple(notes),
+    )
+
+
+def is_number(column: pd.Series[Any]) -> bool:
+    """Whether a column holds numbers rather than categories."""
+    if pd.api.types.is_bool_dtype(column):
+        return False
+    if pd.api.types.is_numeric_dtype(column):
+        return True
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    return kind in ("integer", "floating", "mixed-integer-float", "decimal")
+
+
+def _unsuited(name: str, column: pd.Series[Any]) -> str:
+    """Say why a column can't tell who is like whom, if so."""
+    present = column.dropna()
+    if present.empty:
+        return "it has no values"
+    if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column):
+        return "a date or time; turn it into a number, such as days, to use it"
+    number = is_number(column)
+    if not number and not isinstance(present.iloc[0], (str, bool, np.bool_, int, float)):
+        return f"neither a number nor a category ({type(present.iloc[0]).__name__})"
+    distinct = present.nunique()
+    if distinct == 1 and len(present) == len(column):
+        return "it has one value only"
+    if len(present) < LEAST_ROWS:
+        return ""
+    if not number:
+        names_people = distinct > MANY_VALUES and distinct > 0.5 * len(present)
+        return "looks like an identifier or free text: most values are unique" * names_people
+    whole = bool((present == present.round()).all())
+    if whole and distinct == len(present):
+        ordered = present.is_monotonic_increasing or present.is_monotonic_decreasing
+        filled = int(present.max()) - int(present.min()) + 1 == len(present)
+        if ordered or filled or ID_NAME.search(name):
+            return "looks like an identifier: every value is unique"
+    return ""
+
+
+def _repeats(column: pd.Series[Any], people: Audited) -> str:
+    """Say so where a column is the score or the label."""
+    if not is_number(column) or column.isna().any():
+        return ""
+    values = column.to_numpy(np.float64)
+    if np.array_equal(values, people.scores):
+        return "the scores themselves"
+    if people.labels is not None and np.array_equal(values, people.labels):
+        return "the labels themselves"
+    return ""
+
+
+def _merged(column: pd.Series[Any]) -> tuple[pd.Series[Any], str]:
+    """Keep the most frequent categories of many, and call the rest one."""
+    if is_number(column):
+        return column, ""
+    counts = column.value_counts()
+    if len(counts) <= MANY_VALUES:
+        return column, ""
+    frequent = set(counts.index[: MANY_VALUES - 1])
+    merged = column.astype(object).where(column.isna() | column.isin(frequent), OTHER)
+    return merged, (
+        f"{column.name}: {len(counts)} values, of which the {MANY_VALUES - 1} most frequent are "
+        f"kept and the rest count as one"
+    )

@@ -1,0 +1,226 @@
+"""Groups of one attribute under one notion, and how unequally the scores treat them.
+
+Maths: docs/audit.md. Everything is a function of sums over (group, stratum) cells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from otfair.arrays import Column
+from otfair.attributes import Attribute, Strata, number_types, read_group, tabulate
+from otfair.auditing._reading import Audited
+from otfair.auditing._resampling import by_cell, estimate, resample
+from otfair.auditing._results import Estimate, Group, Violation
+from otfair.constraints import People
+from otfair.notions import ConditionalParity, Notion, _GroupNotion, as_notion
+
+BINS = 16  # of a continuous attribute, for transport
+QUARTERS = 4  # of a continuous attribute, for tables and pictures
+FEW = 30  # people: fewer are too few to say
+WIDE = 0.2  # interval of a rate: a wider one says too little
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """One attribute under one notion: who is compared with whom."""
+
+    notion: str
+    attribute: str
+    groups: Attribute  # as shown: the groups, or quarters of a continuous attribute
+    numbers: np.ndarray | None  # (n,) of a continuous attribute
+    strata: Strata
+    people: People  # typed for transport
+    fine: np.ndarray  # (n,) types, or parts of them that other notions share
+    fine_key: tuple[str, str]  # equal where `fine` is
+
+
+def notion_name(notion: Notion) -> str:
+    """Return the name by which `as_notion` knows a notion."""
+    words = type(notion).__name__
+    return "".join("_" * (c.isupper() and i > 0) + c.lower() for i, c in enumerate(words))
+
+
+def read_notions(notions: object, labels: np.ndarray | None) -> list[_GroupNotion]:
+    """Return the notions that are audited, without their reading of columns."""
+    if notions is None:
+        notions = ["demographic_parity"] + ["equalized_odds"] * (labels is not None)
+    given = [notions] if isinstance(notions, (str, Notion)) else list(notions)  # type: ignore[call-overload]
+    out: list[_GroupNotion] = []
+    for one in given:
+        notion = as_notion(one)
+        if not isinstance(notion, _GroupNotion):
+            raise ValueError(
+                f"an audit compares groups, which {type(notion).__name__} does not: pass notions "
+                "by name, stacked ones one by one, and use `exact_otf` for one of your own."
+            )
+        control = notion.control if isinstance(notion, ConditionalParity) else ()
+        out.append(ConditionalParity(control=control) if control else type(notion)())
+    if not out:
+        raise ValueError("`notions` is empty; pass at least one, such as 'demographic_parity'.")
+    return out
+
+
+def compare(audited: Audited, notion: _GroupNotion) -> list[Compared]:
+    """Return one comparison for each attribute that a notion speaks of."""
+    columns = list(audited.columns)
+    labels = audited.labels
+    strata, kept = notion._strata(columns, labels, len(audited))
+    return [_compare(audited, notion, strata, column) for column in kept]
+
+
+def _compare(audited: Audited, notion: Notion, strata: Strata, column: Column) -> Compared:
+    numbers = column.values if column.values.dtype.kind == "f" else None
+    if numbers is None:
+        moved = groups = read_group(column)
+    else:
+        moved, groups = bin_numbers(numbers, str(column.name))
+    types, first = number_types(strata.codes, [moved])
+    fine, key = types, (str(column.name), "" if len(strata.names) == 1 else notion_name(notion))
+    if audited.labels is not None and not isinstance(notion, ConditionalParity):
+        fine, key = moved.codes * 2 + audited.labels, (str(column.name), "label")
+        fine = np.unique(fine, return_inverse=True)[1]
+    people = People(
+        table=tabulate(strata, [moved], first),
+        types=torch.as_tensor(types),
+        weight=torch.as_tensor(audited.weight),
+        as_tensor=False,
+    )
+    return Compared(
+        notion=notion_name(notion),
+        attribute=str(column.name),
+        groups=groups,
+        numbers=numbers,
+        strata=strata,
+        people=people,
+        fine=fine,
+        fine_key=key,
+    )
+
+
+def bin_numbers(values: np.ndarray, name: str) -> tuple[Attribute, Attribute]:
+    """Return a continuous attribute in at most 16 bins, by their means, and in quarters."""
+    fine, coarse = (_bins(values, count) for count in (BINS, QUARTERS))
+    means = np.bincount(fine, values) / np.bincount(fine)
+    ends = [(values[coarse == k].min(), values[coarse == k].max()) for k in np.unique(coarse)]
+    names = [f"{name} {a:.4g}" if a == b else f"{name} {a:.4g} to {b:.4g}" for a, b in ends]
+    return (
+        Attribute(fine, means, name, is_group=False),
+        Attribute(coarse, np.array(names, dtype=object), name, is_group=True),
+    )
+
+
+def _bins(values: np.ndarray, count: int) -> np.ndarray:
+    """Return the quantile bin of each value, from 0 without gaps; distinct values if few."""
+    distinct = np.unique(values)
+    if len(distinct) > count:
+        distinct = np.unique(np.quantile(values, np.arange(count) / count, method="lower"))
+    codes = np.searchsorted(distinct, values, side="right") - 1
+    return np.asarray(np.unique(codes, return_inverse=True)[1])
+
+
+def judge(
+    audited: Audited, compared: Compared, threshold: float, n_bootstrap: int, seed: int
+) -> Violation:
+    """Measure how unfair the scores are, with intervals."""
+    h, w, y = audited.scores, audited.weight, audited.labels
+    names = [str(v) for v in compared.groups.values]
+    G, S = len(names), len(compared.strata.names)
+    inside = compared.strata.codes >= 0
+    cells = np.where(inside, compared.strata.codes * G + compared.groups.codes, -1)
+    columns = [w, w * h, w * h**2, w * (h > threshold)] + ([] if y is None else [w * y])
+    A = by_cell(cells, S * G, *columns)
+    s = compared.numbers
+    if s is not None:
+        s = (s - s.mean()) / s.std()
+        strata = np.where(inside, compared.strata.codes, -1)
+        A = sp.csr_array(sp.vstack([A, by_cell(strata, S, w * s, w * s**2, w * s * h)]))
+    sums = resample(A, n_bootstrap, seed)  # (R, q S G [+ 3 S])
+    cut = len(columns) * S * G
+    W, first, second, positive, *labelled = np.moveaxis(
+        sums[:, :cut].reshape(len(sums), len(columns), S, G), 1, 0
+    )
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean, rate = first / W, positive / W
+        base = labelled[0] / W if labelled else None
+        if s is None:
+            rows = _group_correlations(W, first, second)  # (R, S, G)
+        else:
+            moments = np.moveaxis(sums[:, cut:].reshape(len(sums), 3, S), 1, 0)
+            rows = _correlations(W, first, second, moments)[..., None]  # (R, S, 1)
+        largest = np.abs(rows).max((1, 2))
+        off = np.abs(rows[1:] - rows[0]).max((1, 2))
+    worst = np.unravel_index(int(np.abs(rows[0]).argmax()), rows[0].shape)
+    counts = np.bincount(cells[inside], minlength=S * G).reshape(S, G)
+    stratum_names = compared.strata.names
+    given = f" | {stratum_names[worst[0]]}" if stratum_names[worst[0]] else ""
+    return Violation(
+        value=estimate(largest, 0.0, 1.0),
+        worst=(compared.attribute if s is not None else names[worst[1]]) + given,
+        chance=float(np.percentile(off, 95)) if len(off) else float("nan"),
+        mean_difference=_spread(mean),
+        mean_ratio=_ratio(mean),
+        rate_difference=_spread(rate),
+        rate_ratio=_ratio(rate),
+        groups=tuple(
+            _group(names[g], stratum_names[s_], int(counts[s_, g]), mean, rate, base, s_, g)
+            for s_ in range(S)
+            for g in range(G)
+            if counts[s_, g]
+        ),
+    )
+
+
+def _group(
+    name: str, stratum: str, count: int, mean: np.ndarray, rate: np.ndarray,
+    base: np.ndarray | None, s: int, g: int,
+) -> Group:  # fmt: skip
+    decided = estimate(rate[:, s, g], 0.0, 1.0)
+    return Group(
+        group=name,
+        stratum=stratum,
+        people=count,
+        mean_score=estimate(mean[:, s, g], 0.0, 1.0),
+        rate=decided,
+        base_rate=None if base is None else estimate(base[:, s, g], 0.0, 1.0),
+        small=count < FEW or decided.high - decided.low > WIDE,
+    )
+
+
+def _group_correlations(W: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Pearson correlation of scores and each group within its stratum, (R, S, G)."""
+    size = W.sum(-1, keepdims=True)
+    centre = first.sum(-1, keepdims=True) / size
+    spread = second.sum(-1, keepdims=True) / size - centre**2
+    share = W / size
+    rows = (first / W - centre) * np.sqrt(share / (1 - share) / spread)
+    return np.where(np.isfinite(rows) & (spread > 1e-14), rows, 0.0)
+
+
+def _correlations(
+    W: np.ndarray, first: np.ndarray, second: np.ndarray, moments: np.ndarray
+) -> np.ndarray:
+    """Pearson correlation of scores and a continuous attribute within each stratum, (R, S)."""
+    size, h, hh = (x.sum(-1) for x in (W, first, second))
+    h, hh, s, ss, hs = (x / size for x in (h, hh, *moments))
+    spread = (hh - h**2) * (ss - s**2)
+    rows = (hs - h * s) / np.sqrt(spread)
+    return np.where(np.isfinite(rows) & (spread > 1e-14), rows, 0.0)
+
+
+def _spread(values: np.ndarray) -> Estimate:
+    """Largest difference between groups of a stratum, (R, S, G)."""
+    high = np.where(np.isnan(values), -np.inf, values).max(-1)
+    low = np.where(np.isnan(values), np.inf, values).min(-1)
+    return estimate(np.where(high > low, high - low, 0.0).max(-1), 0.0, 1.0)
+
+
+def _ratio(values: np.ndarray) -> Estimate:
+    """Smallest ratio of two groups of a stratum, (R, S, G); 1 where all are 0."""
+    high = np.where(np.isnan(values), -np.inf, values).max(-1)
+    low = np.where(np.isnan(values), np.inf, values).min(-1)
+    return estimate(np.where(high > 0, low / np.where(high > 0, high, 1.0), 1.0).min(-1), 0.0, 1.0)

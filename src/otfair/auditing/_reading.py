@@ -1,0 +1,295 @@
+"""From the user's arrays and tables to people who can be audited, and a note of who can't be."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from torch import Tensor
+
+from otfair.arrays import Array, Column, to_columns
+from otfair.attributes import Columns, chosen_names, looks_categorical, named, same_length
+from otfair.constraints import check_weight
+
+MAX_GROUPS = 50
+MAX_INTEGERS = 10  # distinct ones, in a column of floats, that are still names of groups
+# Labels that say themselves which one is positive.
+POSITIVE = {"1", "1.0", "true", "yes", "y", "t", "positive", "pos", "good", "accepted", "approved"}
+NEGATIVE = {"0", "0.0", "false", "no", "n", "f", "negative", "neg", "bad", "rejected", "denied"}
+NEGATIVE |= {"-1", "-1.0"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audited:
+    """The people who are audited: those of the user's who lack nothing."""
+
+    scores: np.ndarray  # h (n,), in [0, 1]
+    labels: np.ndarray | None  # y (n,), 0 or 1
+    weight: np.ndarray  # w (n,), positive
+    columns: tuple[Column, ...]  # sensitive: text for groups, floats for numbers
+    features: pd.DataFrame | None  # as given
+    rows: np.ndarray  # (n,) which of the user's rows
+    received: int
+    dropped: dict[str, int]
+    checksum: str
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+
+def read(
+    scores: Array,
+    X: Array,
+    sensitive_features: Array,
+    labels: Array,
+    sample_weight: Array,
+    *,
+    continuous: Columns,
+    categorical: Columns,
+    positive_label: object,
+) -> Audited:
+    """Read everything, and leave out people without score, label, group or weight."""
+    sensitive = to_frame(sensitive_features, "sensitive_features", "group")
+    n = len(sensitive)
+    if n == 0 or not len(sensitive.columns):
+        raise ValueError(
+            "`sensitive_features` is empty; pass at least one column of at least two people."
+        )
+    h = _numbers(_single(to_frame(scores, "scores", "score"), "scores"), "scores")
+    y = None if labels is None else _single(to_frame(labels, "labels", "label"), "labels")
+    features = None if X is None else to_frame(X, "X", "x")
+    for argument, values in (("scores", h), ("labels", y), ("X", features)):
+        if values is not None:
+            same_length(argument, len(values), n)
+    weight = check_weight(sample_weight, n).cpu().numpy()
+
+    lacking = {"no score": np.isnan(h), "no weight": weight <= 0}
+    if y is not None:
+        lacking["no label"] = y.isna().to_numpy()
+    for name in sensitive.columns:
+        lacking[f"no value of {name!r}"] = sensitive[name].isna().to_numpy()
+    kept = ~np.any([*lacking.values()], axis=0)
+    if not kept.any():
+        raise ValueError(
+            f"nobody is left of {n} people: "
+            + ", ".join(f"{int(v.sum())} have {k}" for k, v in lacking.items() if v.any())
+            + ". Check that the right columns were passed."
+        )
+    rows = np.flatnonzero(kept)
+    _check_range(h[rows])
+    given = [("scores", pd.DataFrame({"score": h})), ("sensitive_features", sensitive)]
+    given += [("labels", y.to_frame())] if y is not None else []
+    given += [("X", features)] if features is not None else []
+    given += [("sample_weight", pd.DataFrame({"w": weight}))] if sample_weight is not None else []
+    return Audited(
+        scores=h[rows],
+        labels=None if y is None else read_labels(y.iloc[rows], positive_label),
+        weight=weight[rows],
+        columns=_sensitive(sensitive.iloc[rows], continuous, categorical),
+        features=None if features is None else features.iloc[rows].reset_index(drop=True),
+        rows=rows,
+        received=n,
+        dropped={k: int(v.sum()) for k, v in lacking.items() if v.any()},
+        checksum=checksum(given),
+    )
+
+
+def to_frame(values: Array, argument: str, single: str) -> pd.DataFrame:
+    """Return any table, array or dict of columns as a pandas table with names of text."""
+    if isinstance(values, Mapping):
+        parts = {str(k): to_frame(v, argument, single).iloc[:, 0] for k, v in values.items()}
+        lengths = {k: len(v) for k, v in parts.items()}
+        if len(set(lengths.values())) > 1:
+            raise ValueError(f"`{argument}` has columns of different lengths: {lengths}.")
+        return pd.DataFrame(parts)
+    if isinstance(values, Tensor):
+        values = values.detach().cpu().double().numpy()
+    native = _narwhals(values, argument)
+    if isinstance(native, nw.Series):
+        name = single if native.name in (None, "") else str(native.name)
+        return pd.DataFrame({name: _series(native)})
+    if isinstance(native, nw.DataFrame):
+        return pd.DataFrame({str(s.name): _series(s) for s in native.iter_columns()})
+    array = np.asarray(values, dtype=object if _has_text(values) else None)
+    if array.ndim not in (1, 2):
+        raise ValueError(
+            f"`{argument}` must have one row a person and one or more columns; received shape "
+            f"{array.shape}."
+        )
+    if array.ndim == 1:
+        return pd.DataFrame({single: array}).infer_objects()
+    names = [single] if array.shape[1] == 1 else [f"{single}{j}" for j in range(array.shape[1])]
+    return pd.DataFrame(array, columns=names).infer_objects()
+
+
+def _narwhals(values: Array, argument: str) -> Any:
+    try:
+        native = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
+        if isinstance(native, nw.DataFrame):
+            names = [str(name) for name in native.columns]
+            if twice := sorted({name for name in names if names.count(name) > 1}):
+                raise ValueError(f"`{argument}` has columns of one name: {twice}. Rename them.")
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError(f"`{argument}`: {error}. Rename these columns.") from None
+    return native
+
+
+def _series(series: Any) -> Any:
+    """Return a column as pandas holds it best, whatever library it came from."""
+    native = series.to_native()
+    if isinstance(native, pd.Series):
+        return native.reset_index(drop=True)
+    if series.dtype.is_numeric() and series.dtype != nw.Decimal:
+        return pd.Series(series.to_numpy())
+    if series.dtype in (nw.Categorical, nw.Enum):
+        series = series.cast(nw.String)
+    return pd.Series(series.to_list(), dtype=object).infer_objects()
+
+
+def _has_text(values: Array) -> bool:
+    """Whether a list or array may hold text beside gaps, which NumPy would turn into text."""
+    if isinstance(values, np.ndarray):
+        return values.dtype.kind in "USOT"
+    return np.asarray(values).dtype.kind in "USOT"
+
+
+def _single(frame: pd.DataFrame, argument: str) -> pd.Series[Any]:
+    if len(frame.columns) != 1:
+        hint = " Of `predict_proba(X)` pass the last column, `[:, 1]`." * (argument == "scores")
+        raise ValueError(f"`{argument}` must be one column; received {len(frame.columns)}.{hint}")
+    return frame.iloc[:, 0]
+
+
+def _numbers(column: pd.Series[Any], argument: str) -> np.ndarray:
+    numbers = pd.to_numeric(column, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    bad = np.isnan(numbers) & column.notna().to_numpy()
+    if bad.any():
+        raise ValueError(
+            f"`{argument}` must be numbers; {int(bad.sum())} are not, the first is "
+            f"{str(column[bad.argmax()])!r} in row {int(bad.argmax())}. Pass scores in [0, 1], or "
+            "decisions as 0 and 1."
+        )
+    return numbers
+
+
+def _check_range(h: np.ndarray) -> None:
+    low, high = float(h.min()), float(h.max())
+    if low < 0 or high > 1:
+        bad = int(((h < 0) | (h > 1)).sum())
+        remedy = (
+            "They look like percentages: divide them by 100."
+            if low >= 0 and high <= 100
+            else "They look like logits: apply the sigmoid, 1 / (1 + exp(-s))."
+        )
+        raise ValueError(
+            f"`scores` must lie in [0, 1]; {bad} of {len(h)} do not: they range from {low:.4g} to "
+            f"{high:.4g}. {remedy}"
+        )
+    if low == high:
+        raise ValueError(
+            f"every score is {low:.4g}, so there is nothing to audit: equal scores are fair. Check "
+            "that the right column was passed."
+        )
+
+
+def read_labels(column: pd.Series[Any], positive: object = None) -> np.ndarray:
+    """Return labels as zeros and ones, (n,)."""
+    names = column.map(str)
+    found = sorted(names.unique())
+    if positive is not None:
+        if str(positive) not in found:
+            raise ValueError(
+                f"`positive_label` is {positive!r}, which no label is; they are {found[:5]}."
+            )
+        return (names == str(positive)).to_numpy(np.int64)
+    lower = names.str.lower()
+    if lower.isin(POSITIVE | NEGATIVE).all() and len(found) <= 2:
+        return lower.isin(POSITIVE).to_numpy(np.int64)
+    shown = ", ".join(map(repr, found[:5])) + (", ..." if len(found) > 5 else "")
+    raise ValueError(
+        f"`labels` must be binary; received {len(found)} values: {shown}. "
+        + (
+            f"Say which one is positive with `positive_label={found[-1]!r}`."
+            if len(found) == 2
+            else "Pass 1 for the positive outcome and 0 for every other."
+        )
+    )
+
+
+def _sensitive(
+    frame: pd.DataFrame, continuous: Columns, categorical: Columns
+) -> tuple[Column, ...]:
+    """Return groups as columns of text and numbers as columns of floats."""
+    columns = named(to_columns(frame, "sensitive_features"))
+    numbers = chosen_names(continuous, columns, "continuous")
+    groups = chosen_names(categorical, columns, "categorical")
+    out = []
+    for column in columns:
+        name = str(column.name)
+        if name in numbers and column.values.dtype.kind not in "biuf":
+            raise ValueError(
+                f"sensitive column {name!r} is named as continuous but holds text, such as "
+                f"{str(column.values[0])!r}; convert it to numbers first."
+            )
+        if name in numbers or not (name in groups or _looks_grouped(column)):
+            out.append(Column(name, column.values.astype(np.float64)))
+            continue
+        values = column.values
+        if values.dtype.kind == "f" and (values == values.round()).all():
+            values = values.astype(np.int64)  # a gap had made floats of them
+        texts = values.astype(str)
+        present = list(dict.fromkeys(column.categories or ())) or _in_order(values)
+        used = set(texts)
+        present = [value for value in present if value in used]
+        if len(present) > MAX_GROUPS:
+            raise ValueError(
+                f"sensitive column {name!r} has {len(present)} groups, more than {MAX_GROUPS}. "
+                f"Merge the rare ones, or name it in `continuous` if it holds numbers."
+            )
+        if len(present) < 2:
+            raise ValueError(
+                f"sensitive column {name!r} has only one group here, {present[0]!r}, so there is "
+                "nothing to compare it with. Leave the column out, or pass people of the others."
+            )
+        out.append(Column(name, texts, tuple(present)))
+    for column in out:
+        if column.values.dtype.kind == "f" and np.ptp(column.values) == 0:
+            raise ValueError(
+                f"sensitive column {column.name!r} has only one value here, "
+                f"{column.values[0]:.6g}; there is nothing to compare. Leave the column out."
+            )
+    return tuple(out)
+
+
+def _in_order(values: np.ndarray) -> list[str]:
+    return [str(v) for v in np.unique(values).tolist()]
+
+
+def _looks_grouped(column: Column) -> bool:
+    values = column.values
+    if values.dtype.kind != "f":
+        return looks_categorical(column)
+    found = np.unique(values)
+    return len(found) <= MAX_INTEGERS and bool((found == found.round()).all())
+
+
+def checksum(tables: list[tuple[str, pd.DataFrame]]) -> str:
+    """SHA-256 of names and values as they were read, gaps included."""
+    digest = hashlib.sha256()
+    for argument, table in tables:
+        for name in table.columns:
+            column = table[name]
+            digest.update(f"{argument}\x1f{name}\x1e".encode())
+            if pd.api.types.is_numeric_dtype(column):
+                numbers = column.to_numpy(np.float64, na_value=np.nan)
+                digest.update((numbers + 0.0).tobytes())
+            else:
+                codes, found = pd.factorize(column)
+                digest.update("\x1f".join(map(str, found)).encode(errors="replace"))
+                digest.update(codes.astype(np.int64).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,85 @@
+"""Where it happens: which values of which columns the score that moves comes from and goes to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from otfair.auditing._features import Features, is_number
+from otfair.auditing._reading import Audited
+from otfair.auditing._results import Estimate, Pairs, Region
+
+BINS = 5  # of a number, by quantiles
+LEAST_PEOPLE = 30  # with a value, for it to be ranked
+SHOWN = 40  # values in all
+
+
+def regions(audited: Audited, features: Features, pairs: Pairs) -> tuple[Region, ...]:
+    """Rank values of columns by how much more they give or receive than their share of score."""
+    n, w = len(audited), audited.weight
+    given = np.bincount(pairs.giver, pairs.mass, n)
+    received = np.bincount(pairs.receiver, pairs.mass, n)
+    if not given.sum() > 0:
+        return ()
+    score = w * audited.scores
+    found = []
+    for name in features.table.columns:
+        codes, values = binned(features.table[name])
+        inside = codes >= 0
+        K, at = len(values), codes[inside]
+        people, scored = (np.bincount(at, x[inside], K) / x.sum() for x in (w, score))
+        counts = np.bincount(at, minlength=K)
+        gives, receives = (_shares(x, codes, K) for x in (given, received))
+        found += [
+            Region(
+                column=str(name),
+                value=values[k],
+                people=float(people[k]),
+                score=float(scored[k]),
+                given=gives[k],
+                received=receives[k],
+            )
+            for k in range(K)
+            if counts[k] >= min(LEAST_PEOPLE, n // 4)
+        ]
+    return tuple(sorted(found, key=lambda region: -region.excess)[:SHOWN])
+
+
+def _shares(mass: np.ndarray, codes: np.ndarray, K: int) -> list[Estimate]:
+    """Share of mass at each value; the interval is that of a ratio of two sums over people."""
+    total = mass.sum()
+    inside = codes >= 0
+    share = np.bincount(codes[inside], mass[inside], K) / total
+    squares = np.bincount(codes[inside], mass[inside] ** 2, K)
+    everything = float(mass @ mass)
+    # sum_i m_i^2 (1[i in value] - share)^2, over people.
+    error = np.sqrt(squares * (1 - 2 * share) + everything * share**2) / total
+    low, high = np.clip(share - 1.96 * error, 0, 1), np.clip(share + 1.96 * error, 0, 1)
+    return [Estimate(*map(float, ends)) for ends in zip(share, low, high)]
+
+
+def binned(column: pd.Series[Any]) -> tuple[np.ndarray, list[str]]:
+    """Return which value each person has, (n,), numbers by quantiles, and their names."""
+    gaps = column.isna().to_numpy()
+    if is_number(column):
+        numbers = column.to_numpy(np.float64, na_value=np.nan)
+        present = numbers[~gaps]
+        edges = np.unique(present)
+        if len(edges) > BINS:
+            edges = np.unique(np.quantile(present, np.arange(BINS) / BINS, method="lower"))
+        codes = np.full(len(numbers), -1)
+        codes[~gaps] = np.searchsorted(edges, present, side="right") - 1
+        ends = [
+            (present[codes[~gaps] == k].min(), present[codes[~gaps] == k].max())
+            for k in range(len(edges))
+        ]
+        names = [f"{a:.4g}" if a == b else f"{a:.4g} to {b:.4g}" for a, b in ends]
+    else:
+        codes, found = pd.factorize(column)
+        names = [str(value) for value in found]
+    if gaps.any():
+        codes = np.where(gaps, len(names), codes)
+        names.append("(missing)")
+    return codes, names

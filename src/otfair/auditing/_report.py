@@ -1,0 +1,254 @@
+"""The report: what was found, in words, tables and pictures, on one page that needs no other."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from jinja2 import Environment, PackageLoader
+from markupsafe import Markup
+
+from otfair.auditing._drawing import calibrations, densities, dots, percent, rocs, sankey
+from otfair.auditing._features import is_number
+from otfair.auditing._groups import FEW, WIDE
+from otfair.auditing._results import Cost, Curve, Estimate, Finding, Violation
+
+if TYPE_CHECKING:
+    from otfair.auditing._audit import Audit
+
+SHOWN_PAIRS = 40
+OPEN_PAIRS = 2  # shown unfolded
+SHOWN_FEATURES = 30  # of a pair, those that differ first
+NEAR = 0.25  # standard deviations: numbers closer than this are called alike
+
+NOTIONS = {
+    "demographic_parity": (
+        "Demographic parity",
+        "Mean scores should not depend on the attribute.",
+    ),
+    "equalized_odds": (
+        "Equalized odds",
+        "Among people with the same outcome, mean scores should not depend on the attribute.",
+    ),
+    "equal_opportunity": (
+        "Equal opportunity",
+        "Among people with a positive outcome, mean scores should not depend on the attribute.",
+    ),
+    "predictive_equality": (
+        "Predictive equality",
+        "Among people with a negative outcome, mean scores should not depend on the attribute.",
+    ),
+    "conditional_parity": (
+        "Conditional parity",
+        "Within each stratum, mean scores should not depend on the attribute.",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One giver and one receiver, side by side."""
+
+    number: int
+    giver: str
+    receiver: str
+    giver_row: int
+    receiver_row: int
+    giver_score: float
+    receiver_score: float
+    mass: float
+    distance: float
+    features: list[tuple[str, str, str, bool]]  # name, giver's, receiver's, whether they differ
+    hidden: int  # features not shown
+
+    @property
+    def differs(self) -> str:
+        """The features that differ, in words."""
+        names = [name for name, _, _, differs in self.features if differs]
+        return ", ".join(names) or "nothing"
+
+
+def page(audit: Audit) -> str:
+    """Return the whole report."""
+    environment = _environment()
+    script = environment.loader.get_source(environment, "audit.js")[0].strip()  # type: ignore[union-attr]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return environment.get_template("audit.html").render(
+        audit=audit,
+        record=audit.record,
+        attributes=_attributes(audit),
+        script=Markup(script),  # ours, not the user's
+        script_hash=digest,
+        few=FEW,
+        wide=WIDE,
+        pairs=lambda finding: pairs(audit, finding),
+        near=NEAR,
+    )
+
+
+def cell(audit: Audit) -> str:
+    """Return a short form of the report, for the cell of a notebook."""
+    return _environment().get_template("audit_cell.html").render(audit=audit, record=audit.record)
+
+
+def sentence(cost: Cost) -> str:
+    """Say what the cost means."""
+    if cost.exact is None or cost.moved is None or cost.distance is None:
+        return f"To be fair, at least {percent(cost.least_moved.value)} of all score must move."
+    if cost.moved == 0:
+        return "The scores are fair as they are: no score must move."
+    return (
+        f"To be fair, {percent(cost.moved)} of all score must move, over {cost.distance:.2f} of "
+        "the typical distance between two people."
+    )
+
+
+def verdict(violation: Violation) -> str:
+    """Say whether a violation is more than chance."""
+    value, chance = violation.value.value, violation.chance
+    if chance != chance:
+        return ""
+    if value <= chance:
+        return f"may be chance: resamples differ by up to {chance:.3f}"
+    return f"more than chance, which makes up to {chance:.3f}"
+
+
+def pairs(audit: Audit, finding: Finding) -> list[Pair]:
+    """Return the pairs between whom most score moves, with their features."""
+    found, features = finding.cost.pairs, audit.features
+    if found is None or features is None:
+        return []
+    table, h, rows = features.table, audit.people.scores, audit.people.rows
+    some = slice(0, SHOWN_PAIRS)
+    people = np.unique(np.concatenate([found.giver[some], found.receiver[some]]))
+    small = table.iloc[people]
+    where = {int(person): k for k, person in enumerate(people)}
+    columns = [(str(name), small[name], _unit(table[name])) for name in table.columns]
+    out = []
+    for k in range(min(len(found), SHOWN_PAIRS)):
+        i, j = int(found.giver[k]), int(found.receiver[k])
+        rows_of = [
+            (name, *_values(column.iloc[where[i]], column.iloc[where[j]], unit))
+            for name, column, unit in columns
+        ]
+        rows_of.sort(key=lambda row: not row[3])
+        out.append(
+            Pair(
+                number=k + 1,
+                giver=short(finding, finding.cost.types[found.giver_type[k]]),
+                receiver=short(finding, finding.cost.types[found.receiver_type[k]]),
+                giver_row=int(rows[i]),
+                receiver_row=int(rows[j]),
+                giver_score=float(h[i]),
+                receiver_score=float(h[j]),
+                mass=float(found.mass[k]),
+                distance=float(found.distance[k]),
+                features=rows_of[:SHOWN_FEATURES],
+                hidden=max(0, len(rows_of) - SHOWN_FEATURES),
+            )
+        )
+    return out
+
+
+def _unit(column: pd.Series[Any]) -> float | None:
+    """Return the spread of a number; None for a category."""
+    if not is_number(column):
+        return None
+    return float(np.nanstd(column.to_numpy(np.float64, na_value=np.nan)))
+
+
+def _values(a: Any, b: Any, unit: float | None) -> tuple[str, str, bool]:
+    """Return two values as text, and whether they differ."""
+    gaps = bool(pd.isna(a)), bool(pd.isna(b))
+    if any(gaps) or unit is None:
+        texts = ["missing" if gap else str(v) for v, gap in zip((a, b), gaps)]
+        return texts[0], texts[1], texts[0] != texts[1]
+    return f"{a:.6g}", f"{b:.6g}", abs(float(a) - float(b)) > NEAR * unit
+
+
+def short(finding: Finding, name: str) -> str:
+    """Leave the attribute's own name out of the name of a group or type."""
+    return name.removeprefix(f"{finding.attribute}=")
+
+
+def _attributes(audit: Audit) -> list[dict[str, Any]]:
+    """Return what the page shows of each attribute: pictures, curves, findings."""
+    out = []
+    for name in dict.fromkeys(finding.attribute for finding in audit.findings):
+        findings = [finding for finding in audit.findings if finding.attribute == name]
+        curves = [curve for curve in audit.curves if curve.attribute == name]
+        names = [short(findings[0], curve.group) for curve in curves]
+        out.append(
+            {
+                "name": name,
+                "findings": findings,
+                "curves": [*zip(curves, names)],
+                **_pictures(curves, names, audit),
+            }
+        )
+    return out
+
+
+def _pictures(curves: list[Curve], names: list[str], audit: Audit) -> dict[str, Markup]:
+    threshold = float(str(audit.record.settings["threshold"]))
+    out = {"densities": densities(curves, names, threshold)}
+    if audit.people.labels is not None:
+        out |= {"rocs": rocs(curves, names), "calibrations": calibrations(curves, names)}
+    return out
+
+
+def _dots(finding: Finding) -> Markup:
+    groups = finding.violation.groups
+    names = [short(finding, g.group) + (f" | {g.stratum}" if g.stratum else "") for g in groups]
+    return dots(groups, names)
+
+
+def _sankey(finding: Finding) -> Markup:
+    return sankey(finding.cost.flows, {name: short(finding, name) for name in finding.cost.types})
+
+
+def _interval(e: Estimate | None, digits: int = 3) -> str:
+    if e is None:
+        return "–"
+    if e.low != e.low:
+        return f"{e.value:.{digits}f}"
+    return f"{e.value:.{digits}f} ({e.low:.{digits}f} to {e.high:.{digits}f})"
+
+
+def _cell(e: Estimate | None, digits: int = 3) -> Markup | str:
+    if e is None or e.low != e.low:
+        return _interval(e, digits)
+    ends = f"{e.low:.{digits}f} to {e.high:.{digits}f}"
+    return Markup('{} <span class="ci">{}</span>').format(f"{e.value:.{digits}f}", ends)
+
+
+def _percents(e: Estimate | None) -> str:
+    if e is None:
+        return "–"
+    if e.low != e.low:
+        return percent(e.value)
+    return f"{percent(e.value)} ({100 * e.low:.1f} to {100 * e.high:.1f} %)"
+
+
+def _title(notion: str) -> str:
+    return NOTIONS[notion][0]
+
+
+@cache
+def _environment() -> Environment:
+    """Return the templates, which escape whatever they are given unless it is ours."""
+    environment = Environment(
+        loader=PackageLoader("otfair"), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {
+        "interval": _interval, "percent": percent, "percents": _percents, "named": _title,
+        "meaning": lambda notion: NOTIONS[notion][1], "sentence": sentence, "verdict": verdict,
+        "cell": _cell, "dots": _dots, "sankey": _sankey,
+    }  # fmt: skip
+    environment.globals |= {"short": short, "open_pairs": OPEN_PAIRS}
+    return environment

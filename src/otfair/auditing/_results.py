@@ -1,0 +1,208 @@
+"""What an audit found, as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure and its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """One group of an attribute, among the people a notion compares.
+
+    Attributes
+    ----------
+    group, stratum : what the group is called, and the people it is compared within ("" for all).
+    people : how many they are.
+    mean_score, rate : mean score, and share of scores above the threshold.
+    base_rate : share of positive labels; None without labels.
+    small : whether there are too few of them to say.
+    """
+
+    group: str
+    stratum: str
+    people: int
+    mean_score: Estimate
+    rate: Estimate
+    base_rate: Estimate | None
+    small: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Violation:
+    """How unfair the scores are to the groups of one attribute, by one notion.
+
+    Attributes
+    ----------
+    value : largest correlation of scores and a group (the paper's PDP or PEO).
+    worst : the group, or the attribute, that it is the correlation with.
+    chance : how far it may be off by chance: 95 % of resamples differ by less, in every group.
+    mean_difference, mean_ratio : between the highest and the lowest mean score of a group.
+    rate_difference, rate_ratio : the same for rates at the threshold.
+    groups : the figures of each group.
+    """
+
+    value: Estimate
+    worst: str
+    chance: float
+    mean_difference: Estimate
+    mean_ratio: Estimate
+    rate_difference: Estimate
+    rate_ratio: Estimate
+    groups: tuple[Group, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flow:
+    """Score that goes from one type of people to another, as a share of all score."""
+
+    giver: str
+    receiver: str
+    mass: float
+    distance: float  # of the typical distance between two people
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairs:
+    """Who gives to whom in the cheapest plan, those who keep their score left out.
+
+    Attributes
+    ----------
+    giver, receiver : (p,) people, numbered as in the arrays that were audited.
+    mass : (p,) as a share of all score, the largest first.
+    distance : (p,) of the typical distance between two people.
+    giver_type, receiver_type : (p,) numbers of types, as in `Cost.types`.
+    """
+
+    giver: np.ndarray = field(repr=False)
+    receiver: np.ndarray = field(repr=False)
+    mass: np.ndarray = field(repr=False)
+    distance: np.ndarray = field(repr=False)
+    giver_type: np.ndarray = field(repr=False)
+    receiver_type: np.ndarray = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.mass)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What it takes to make the scores fair.
+
+    Costs are shares of what it would cost to move *all* score over the typical (median) distance
+    between two people.
+
+    Attributes
+    ----------
+    least_moved : share of all score that must move if distances are ignored: the cost where any two
+        people are at distance 1.
+    exact : the cheapest plan's cost; None without features. Its interval is the bootstrap's.
+    gap : by how much that plan may be dearer than the optimum, from the dual; 0 is certified.
+    smooth : the adjusted, smoothed cost (the regulariser of training).
+    moved : share of all score that this plan moves.
+    distance : how far it moves on average, of the typical distance between two people.
+    destinations : how many people could receive score: everybody, or a sample.
+    sampling : where a sample was used, between what costs the one with everybody lies (95 %).
+    piled : the most score that one person would hold after it.
+    types : names of the types of people that flows are between.
+    flows : score between types, the largest first.
+    pairs : score between people.
+    """
+
+    least_moved: Estimate
+    exact: Estimate | None = None
+    gap: float | None = None
+    smooth: float | None = None
+    moved: float | None = None
+    distance: float | None = None
+    destinations: int | None = None
+    sampling: tuple[float, float] | None = None
+    piled: float | None = None
+    types: tuple[str, ...] = ()
+    flows: tuple[Flow, ...] = ()
+    pairs: Pairs | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Region:
+    """People with one value of a column: what they give and receive, against what they have.
+
+    Attributes
+    ----------
+    column, value : which people.
+    people, score : their share of people and of score.
+    given, received : their share of the score that moves.
+    """
+
+    column: str
+    value: str
+    people: float
+    score: float
+    given: Estimate
+    received: Estimate
+
+    @property
+    def excess(self) -> float:
+        """By how much they give or receive more than their share of score."""
+        return max(self.given.value, self.received.value) - self.score
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """Everything about one notion and one attribute."""
+
+    notion: str
+    attribute: str
+    violation: Violation
+    cost: Cost
+    regions: tuple[Region, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """How the scores of one group lie, rank and keep their promise.
+
+    Attributes
+    ----------
+    attribute, group, people : whose scores.
+    density : (b,) share of people in each of b equal intervals from 0 to 1.
+    roc : (false positive rate, true positive rate) of at most 200 thresholds.
+    auc : None without labels, or where one of them is missing.
+    calibration : (mean score, share of positive labels, its interval, people) in tenths of people.
+    """
+
+    attribute: str
+    group: str
+    people: int
+    density: tuple[float, ...]
+    roc: tuple[tuple[float, float], ...] = ()
+    auc: Estimate | None = None
+    calibration: tuple[tuple[float, Estimate, int], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What was done, so that it can be done again."""
+
+    rows_received: int
+    rows_used: int
+    dropped: dict[str, int]
+    columns_used: tuple[str, ...]
+    columns_left_out: dict[str, str]
+    notes: tuple[str, ...]
+    missing: dict[str, int]
+    settings: dict[str, object]
+    versions: dict[str, str]
+    checksum: str
+    made: str
+    seconds: float

@@ -1,0 +1,44 @@
+"use strict";
+// Tables sort by a click on a heading and are searched by what is typed; without this script they are plain tables.
+document.documentElement.classList.add("js");
+for (const table of document.querySelectorAll("table.sortable")) {
+  const body = table.tBodies[0];
+  const heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head, column) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = head.textContent;
+    head.replaceChildren(button);
+    button.addEventListener("click", () => {
+      const down = head.getAttribute("aria-sort") === "descending";
+      heads.forEach((other) => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", down ? "ascending" : "descending");
+      const key = (row) => {
+        const cell = row.cells[column];
+        const text = cell.dataset.value ?? cell.textContent.trim();
+        const number = Number.parseFloat(text);
+        return Number.isNaN(number) ? text.toLowerCase() : number;
+      };
+      const sign = down ? 1 : -1;
+      const compare = (a, b) => (typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1);
+      body.append(...[...body.rows].sort((a, b) => sign * compare(key(a), key(b))));
+    });
+  });
+}
+for (const input of document.querySelectorAll("input[data-table]")) {
+  const rows = [...document.getElementById(input.dataset.table).tBodies[0].rows];
+  const texts = rows.map((row) => row.textContent.toLowerCase());
+  const count = input.parentElement.querySelector("output");
+  input.addEventListener("input", () => {
+    const words = input.value.toLowerCase().split(/\s+/);
+    let left = 0;
+    rows.forEach((row, k) => {
+      row.hidden = !words.every((word) => texts[k].includes(word));
+      left += !row.hidden;
+    });
+    count.textContent = input.value ? `${left} of ${rows.length}` : "";
+  });
+}
+window.addEventListener("beforeprint", () => {
+  for (const details of document.querySelectorAll("details.section")) details.open = true;
+});
