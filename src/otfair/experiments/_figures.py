@@ -1,0 +1,201 @@
+"""The paper's figures, drawn from results alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Ellipse
+from scipy.stats import gaussian_kde
+
+from otfair.experiments._plan import VIOLIN_ALPHAS, VIOLIN_EPSILONS
+from otfair.experiments._store import Result
+from otfair.experiments._train import POSTPROCESS_EPOCHS, QUANTILES
+
+# Dataset, attribute by which violations are judged, columns that penalties were trained on.
+PANELS = (
+    ("adult", "sex", ("sex", "race")),
+    ("adult", "race", ("sex", "race")),
+    ("bank", "age_binned", ("age_binned",)),
+    ("bank", "age", ("age",)),
+    ("dutch", "sex", ("sex",)),
+    ("diabetes", "gender", ("gender",)),
+)
+STYLES = {
+    "unfair": ("Unfair", "#4d4d4d", "s"),
+    "barycenter": ("Barycenter", "#7b5ea7", "^"),
+    "norm": ("Norm", "#d9822b", "D"),
+    "otf": ("OTF", "#2f6db5", "o"),
+    "coordinate": ("OTF, published ascent", "#3a9188", "v"),
+}
+GROUPS = {"Female": "#d9822b", "Male": "#2f6db5"}
+
+
+def to_frame(results: Iterable[Result]) -> pd.DataFrame:
+    """Return one row a run that succeeded: its configuration and its metrics."""
+    rows = [{**vars(r.run), **r.metrics, "seconds": r.seconds} for r in results if not r.error]
+    return pd.DataFrame(rows)
+
+
+def panel_runs(frame: pd.DataFrame, panel: tuple[str, str, tuple[str, ...]]) -> pd.DataFrame:
+    """Return the runs that a panel shows: of its columns, the barycenter's, the unfair model's."""
+    dataset, attribute, columns = panel
+    shown = frame["columns"].map(lambda c: c == columns) | frame["method"].isin(["unfair"])
+    # The barycenter is trained on one column, and judged by every one.
+    shown |= frame["method"] == "barycenter"
+    return frame[(frame["dataset"] == dataset) & shown & frame[f"test_pdp_{attribute}"].notna()]
+
+
+def draw_curves(frame: pd.DataFrame, protocol: str, part: str) -> Figure:
+    """Draw AUC against violation: means over splits, with the ellipse of the mean's one sigma."""
+    frame = frame[(frame["experiment"] == "curves") & (frame["protocol"] == protocol)]
+    panels = [p for p in PANELS if p[0] in set(frame["dataset"])]
+    panels = [p for p in panels if len(panel_runs(frame, p).query("method == 'otf'"))]
+    cells = [(notion, panel) for notion in ("pdp", "peo") for panel in panels]
+    rows = -(-len(cells) // 3)
+    figure = Figure(figsize=(9.6, 2.7 * rows + 0.4), layout="constrained")
+    grid = figure.subplots(rows, 3, squeeze=False)
+    for axes in grid.flat[len(cells) :]:
+        axes.set_axis_off()
+    for axes, (notion, panel) in zip(grid.flat, cells):
+        _draw_panel(axes, panel_runs(frame, panel), notion, panel[1], part)
+        axes.set_title(f"{panel[0].capitalize()}, {panel[1]}: {notion.upper()}", fontsize=10)
+        axes.set_xlabel("violation", fontsize=9)
+    for axes in grid[:, 0]:
+        axes.set_ylabel(f"AUC ({part})", fontsize=9)
+    handles = {
+        text: handle
+        for axes in grid.flat
+        for handle, text in zip(*axes.get_legend_handles_labels())
+    }
+    figure.legend(
+        list(handles.values()), list(handles), loc="outside lower center", ncols=5, frameon=False
+    )
+    return figure
+
+
+def _draw_panel(axes: Axes, runs: pd.DataFrame, notion: str, attribute: str, part: str) -> None:
+    x, y = f"{part}_{notion}_{attribute}", f"{part}_auc"
+    for method, (label, colour, marker) in STYLES.items():
+        own = runs[runs["method"] == method]
+        if method in ("otf", "norm", "coordinate"):  # only under the notion that they optimised
+            own = own[own["notion"] == notion]
+        own = own[own["sweeps"] != 1]
+        if own.empty:
+            continue
+        means = own.groupby("alpha")[[x, y]].mean()
+        axes.plot(means[x], means[y], color=colour, lw=1.2, alpha=0.7)
+        axes.plot(means[x], means[y], marker, color=colour, ms=4, label=label)
+        for _, group in own.groupby("alpha"):
+            if len(group) > 1:
+                axes.add_patch(_ellipse(group[x].to_numpy(), group[y].to_numpy(), colour))
+    axes.margins(0.08)
+    axes.tick_params(labelsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xlim(left=0)
+
+
+def _ellipse(x: np.ndarray, y: np.ndarray, colour: str) -> Ellipse:
+    """One sigma of the estimator of the mean."""
+    values, vectors = np.linalg.eigh(np.cov(x, y) / len(x))
+    width, height = 2 * np.sqrt(np.maximum(values, 0))
+    angle = float(np.degrees(np.arctan2(vectors[1, 0], vectors[0, 0])))
+    return Ellipse(
+        (float(x.mean()), float(y.mean())), width, height, angle=angle, color=colour, alpha=0.25,
+        lw=0,
+    )  # fmt: skip
+
+
+def draw_postprocess(frame: pd.DataFrame) -> Figure:
+    """Draw the three costs and PDP by epoch: mean over seeds and its one-sigma band."""
+    runs = frame[frame["experiment"] == "postprocess"]
+    figure = Figure(figsize=(8.4, 3.4), layout="constrained")
+    costs, violation = figure.subplots(1, 2)
+    epochs = np.arange(1, 2 * POSTPROCESS_EPOCHS + 1)
+    colours = {"smooth": "#d9822b", "relaxed": "#7b5ea7", "adjusted": "#2f6db5"}
+    for name, colour in colours.items():
+        _band(costs, epochs, np.array(runs[name].tolist()), colour, name)
+    costs.set_yscale("symlog", linthresh=1e-6)
+    costs.set(xlabel="epoch", ylabel="cost a person (mean over batches)")
+    costs.legend(frameon=False)
+    _band(violation, epochs, np.array(runs["pdp"].tolist()), "#2f6db5", "PDP violation")
+    violation.set(xlabel="epoch", ylabel="PDP violation (train)", ylim=(0, None))
+    for axes in (costs, violation):
+        axes.axvline(POSTPROCESS_EPOCHS + 0.5, color="#8a94a0", lw=1, ls="--")
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def _band(axes: Axes, x: np.ndarray, series: np.ndarray, colour: str, label: str) -> None:
+    mean, sigma = series.mean(0), series.std(0, ddof=1 if len(series) > 1 else 0)
+    axes.plot(x, mean, color=colour, lw=1.5, label=label)
+    axes.fill_between(x, mean - sigma, mean + sigma, color=colour, alpha=0.2, lw=0)
+
+
+def draw_violins(frame: pd.DataFrame) -> Figure:
+    """Draw scores by sex for each smoothing and strength, with dashed quartiles."""
+    rows = frame[frame["experiment"] == "epsilon"].to_dict("records")
+    runs = {(row["epsilon"], row["alpha"]): row for row in rows}
+    figure = Figure(
+        figsize=(1.25 * len(VIOLIN_ALPHAS), 1.5 * len(VIOLIN_EPSILONS)), layout="constrained"
+    )
+    grid = figure.subplots(len(VIOLIN_EPSILONS), len(VIOLIN_ALPHAS), sharex=True, sharey=True)
+    for i, epsilon in enumerate(VIOLIN_EPSILONS):
+        for j, alpha in enumerate(VIOLIN_ALPHAS):
+            axes = grid[i][j]
+            if (epsilon, alpha) in runs:
+                for side, (group, colour) in zip((-1, 1), GROUPS.items()):
+                    _violin(axes, runs[epsilon, alpha][f"quantiles_{group}"], side, colour)
+            axes.set(xlim=(-1.1, 1.1), ylim=(0, 1), xticks=[])
+            axes.spines[["top", "right", "bottom"]].set_visible(False)
+            if i == 0:
+                axes.set_title(f"alpha {alpha:g}", fontsize=9)
+            if j == 0:
+                axes.set_ylabel(f"epsilon {epsilon:g}", fontsize=9)
+    figure.suptitle("Scores of women (left, orange) and men (right, blue)", fontsize=10)
+    return figure
+
+
+def _violin(axes: Axes, quantiles: list[float], side: int, colour: str) -> None:
+    sample = np.asarray(quantiles)
+    heights = np.linspace(0, 1, 201)
+    if np.ptp(sample) < 1e-3:  # one value has no density
+        width = (np.abs(heights - sample.mean()) < 0.01).astype(float)
+    else:
+        width = gaussian_kde(sample, 0.15)(heights)
+    axes.fill_betweenx(heights, 0, side * width / max(width.max(), 1e-12), color=colour, alpha=0.6)
+    for quarter in (0.25, 0.5, 0.75):
+        at = float(np.interp(quarter, QUANTILES, sample))
+        reach = float(np.interp(at, heights, width)) / max(width.max(), 1e-12)
+        axes.plot([0, side * reach], [at, at], color="white", lw=0.9, ls="--")
+
+
+def write_figures(results: Iterable[Result], folder: Path) -> list[Path]:
+    """Draw what the results allow, as PDF and PNG; returns the files."""
+    frame = to_frame(results)
+    figures: dict[str, Figure] = {}
+    for protocol in ("full", "paper"):
+        own = frame[(frame["experiment"] == "curves") & (frame["protocol"] == protocol)]
+        if len(own):
+            for part in ("test", "train"):
+                figures[f"curves_{protocol}_{part}"] = draw_curves(frame, protocol, part)
+    kinds = set(frame["experiment"])
+    if "postprocess" in kinds:
+        figures["postprocess"] = draw_postprocess(frame)
+    if "epsilon" in kinds:
+        figures["epsilon"] = draw_violins(frame)
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, figure in figures.items():
+        for suffix in ("pdf", "png"):
+            path = folder / f"{name}.{suffix}"
+            part_path = path.with_name(f".{path.name}.part")
+            metadata = {"CreationDate": None} if suffix == "pdf" else {"Software": None}
+            figure.savefig(part_path, format=suffix, dpi=150, metadata=metadata)
+            part_path.replace(path)
+            written.append(path)
+    return written
