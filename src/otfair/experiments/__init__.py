@@ -1,1 +1,18 @@
-"""The paper's experiments: what is run, how, where results are kept, and what they say."""
+"""The paper's experiments: what is run, how, where results are kept, and what they show."""
+
+from otfair.experiments._figures import to_frame, write_figures
+from otfair.experiments._plan import COLUMNS, Run, plan
+from otfair.experiments._runner import reproduce
+from otfair.experiments._store import Result, Store, read_csv
+
+__all__ = [
+    "COLUMNS",
+    "Result",
+    "Run",
+    "Store",
+    "plan",
+    "read_csv",
+    "reproduce",
+    "to_frame",
+    "write_figures",
+]

@@ -44,6 +44,8 @@ def to_frame(results: Iterable[Result]) -> pd.DataFrame:
 def panel_runs(frame: pd.DataFrame, panel: tuple[str, str, tuple[str, ...]]) -> pd.DataFrame:
     """Return the runs that a panel shows: of its columns, the barycenter's, the unfair model's."""
     dataset, attribute, columns = panel
+    if f"test_pdp_{attribute}" not in frame:
+        return frame[:0]
     shown = frame["columns"].map(lambda c: c == columns) | frame["method"].isin(["unfair"])
     # The barycenter is trained on one column, and judged by every one.
     shown |= frame["method"] == "barycenter"

@@ -21,7 +21,7 @@ def reproduce(
     store: Path,
     *,
     jobs: int = 2,
-    merge: Iterable[Path] = (),
+    take: Iterable[Path] = (),
     verbose: bool = True,
 ) -> tuple[int, int]:
     """Make the runs that are missing; returns how many were made, and how many failed.
@@ -31,13 +31,12 @@ def reproduce(
     runs : from `plan`.
     store : SQLite file of the results.
     jobs : processes.
-    merge : other stores, or CSV files, whose results are taken first.
+    take : other stores, or CSV files, whose results are taken first.
     verbose : show progress and the time left.
     """
     with Store(store) as results:
-        for other in merge:
-            if other.is_file():
-                results.merge(other)
+        for other in take:
+            results.merge(other)
         done = results.done()
         paths: dict[Run, list[Run]] = {}
         for run in runs:

@@ -1,0 +1,57 @@
+"""Comparisons at matched violations, on curves whose difference is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from otfair.experiments import Result, plan, to_frame
+from otfair.experiments._claims import compare, paired
+
+PANEL = ("dutch", "sex", ("sex",))
+AHEAD = {"unfair": 0.0, "otf": 0.01, "norm": 0.0, "barycenter": -0.02}
+
+
+def results(noise: float = 0.0, strongest: float = 1.0):
+    rng = np.random.default_rng(0)
+    out = []
+    for run in plan("dutch", "full", 6):
+        left = 1 - strongest * run.alpha  # of the violation, which is 0.3 without penalty
+        gap = AHEAD[run.method] * (run.alpha > 0)
+        auc = 0.8 + 0.1 * left + gap + noise * rng.normal()
+        metrics = {f"{p}_{n}_sex": 0.3 * left for p in ("train", "test") for n in ("pdp", "peo")}
+        out.append(Result(run, {**metrics, "train_auc": auc, "test_auc": auc}, 1.0, {}, ""))
+    return to_frame(out)
+
+
+def test_the_known_difference_is_found():
+    # Past the first strength the curves are parallel lines, 0.01 and 0.03 apart.
+    for share in (0.75, 0.5, 0.25):
+        found = paired(results(), PANEL, "peo", share=share)
+        assert (found.mean, found.low, found.splits) == (
+            pytest.approx(0.01),
+            pytest.approx(0.01),
+            6,
+        )
+    other = paired(results(), PANEL, "pdp", methods=("otf", "barycenter"))
+    assert other.mean == pytest.approx(0.03)
+
+
+def test_the_interval_is_students():
+    found = paired(results(noise=1e-3), PANEL, "pdp")
+    assert found.low < 0.01 < found.high
+    assert 0 < found.high - found.low < 0.01
+    assert found.mean == pytest.approx(0.5 * (found.low + found.high))
+
+
+def test_a_violation_that_is_not_reached_is_not_compared():
+    found = paired(results(strongest=0.5), PANEL, "pdp", share=0.25)
+    assert found.splits == 0
+    assert np.isnan(found.mean)
+
+
+def test_the_table_holds_what_can_be_compared():
+    table = compare(results(), "full", "test")
+    assert set(table["dataset"]) == {"dutch"}
+    assert len(table) == 2 * 2 * 4
+    assert (table["splits"] == 6).all()
