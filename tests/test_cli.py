@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
+import warnings
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from tables_for_commands import loans, otfair, refused, write
 
 from otfair import __version__
-from otfair.cli import main
+from otfair.cli import _parser, main
 
 
 @pytest.fixture(scope="module")
@@ -82,26 +90,116 @@ def test_demo_writes_whole_files_and_says_where(demo):
     assert "http://" not in re.sub(r'xmlns(:\w+)?="[^"]*"|<!DOCTYPE[^>]*>', "", page).replace(
         "http://purl.org", ""
     ).replace("http://creativecommons.org", "")
-    assert "training" in progress  # a bar, on stderr
-    assert "model/s" not in said
+    assert progress == ""  # bars are for terminals
 
 
-def test_a_folder_that_cannot_be_is_said_at_once(tmp_path, capsys):
+def test_a_folder_that_cannot_be_is_said_at_once(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(SystemExit) as wrong:
-        main(["demo", "--output", str(tmp_path / "file")])
-    assert wrong.value.code == 2
-    assert "cannot write to" in capsys.readouterr().err
+    refused(otfair("demo", "--output", tmp_path / "file"), "cannot write to")
 
 
-def test_version_and_help(capsys):
-    with pytest.raises(SystemExit) as done:
-        main(["--version"])
-    assert done.value.code == 0
-    assert __version__ in capsys.readouterr().out
-    with pytest.raises(SystemExit) as wrong:
-        main([])
-    assert wrong.value.code == 2
-    with pytest.raises(SystemExit):
-        main(["demo", "--help"])
-    assert "curve.png" in capsys.readouterr().out
+def test_version_and_usage():
+    assert otfair("--version").out == f"otfair {__version__}\n"
+    for wrong in ([], ["dance"], ["demo", "--outpt", "x"], ["predict", "model"]):
+        said = otfair(*wrong)
+        assert said.code == 2
+        assert said.out == ""
+        assert "usage: otfair" in said.err
+
+
+@pytest.mark.parametrize("command", ["demo", "fit", "predict", "curve", "audit", "data"])
+def test_every_command_has_help_with_an_example(command):
+    said = otfair(command, "--help")
+    assert said.code == 0
+    assert f"\n  otfair {command}" in said.out
+    for option in ("--json", "--debug", "exit codes:"):
+        assert option in said.out
+    assert command in otfair("--help").out
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "curve", "audit", "data"])
+def test_the_examples_of_the_help_parse(command):
+    examples = re.findall(rf"^  otfair ({command}[^>\n]*)", otfair(command, "--help").out, re.M)
+    assert len(examples) >= 2
+    for example in examples:
+        assert _parser().parse_args(example.split()).command == command
+
+
+def test_debug_shows_the_traceback_and_the_same_error(tmp_path):
+    plain = otfair("predict", tmp_path, tmp_path / "t.csv")
+    refused(plain)
+    debugged = otfair("predict", tmp_path, tmp_path / "t.csv", "--debug")
+    assert debugged.code == 1
+    assert "Traceback" in debugged.err
+    assert debugged.err.endswith(plain.err)
+
+
+def test_what_was_not_foreseen_is_no_traceback_either(monkeypatch):
+    monkeypatch.setattr("otfair.commands.data.list_datasets", lambda: {}["x"])
+    refused(otfair("data"), "KeyError: 'x'", "--debug")
+
+
+def test_warnings_are_lines_on_standard_error(monkeypatch):
+    def listed():
+        warnings.warn("mind the gap", stacklevel=2)
+        warnings.warn("for programmers", DeprecationWarning, stacklevel=2)
+        return []
+
+    monkeypatch.setattr("otfair.commands.data.list_datasets", listed)
+    said = otfair("data", "--json")
+    assert said.err == "otfair: warning: mind the gap\n"
+    assert said.data["datasets"] == []
+
+
+def started(*arguments: object, **options) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-m", "otfair", *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
+    )  # fmt: skip
+
+
+def test_exit_codes_of_the_program(tmp_path):
+    table = write(loans(60), tmp_path / "t.csv")
+    audit = ("audit", table, "--score", "p", "--label", "granted", "--sensitive", "sex")
+    running = {
+        0: started(*audit, "--json"),
+        1: started(*audit, "--label", "nope"),
+        2: started("audit", table),
+        3: started(*audit, "--fail-above", 0.001, "--json"),
+    }
+    for code, process in running.items():
+        out, err = process.communicate()
+        assert process.returncode == code, err
+        assert "Traceback" not in err
+        if code in (0, 3):
+            assert json.loads(out)["failed"] == (code == 3)
+            assert err == ""
+        else:
+            assert out == ""
+
+
+def test_an_interrupt_ends_cleanly(tmp_path):
+    process = started(
+        "fit", "synthetic", "--sensitive", "sex", "--alpha", 0.5, "-o", tmp_path / "m"
+    )
+    while not any(tmp_path.iterdir()) and process.poll() is None:  # the folder in the making
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+    assert process.returncode == 130
+    assert err == "otfair: interrupted\n"
+    assert out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reader_who_had_enough_is_no_error(tmp_path):
+    write(loans(3000), tmp_path / "t.csv")
+    fit = ("fit", tmp_path / "t.csv", "--label", "granted", "--sensitive", "sex", "--alpha", 0)
+    assert otfair(*fit, "--no-curve", "--no-audit", "-o", tmp_path / "m").code == 0
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "otfair", "predict", tmp_path / "m", tmp_path / "t.csv"]
+    ended = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert ended.returncode == 141
+    assert ended.stderr == ""

@@ -1,34 +1,82 @@
-"""The command line: `otfair demo`."""
+"""The command line: options in, an exit code out; the work is done in `commands`."""
 
 from __future__ import annotations
 
 import argparse
+import logging
+import os
+import sys
+import traceback
+import warnings
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Any
 
 from otfair import __version__
-from otfair.demo import run
+from otfair.commands import audit, curve, data, demo, fit, predict
+from otfair.commands._options import EXIT_CODES, Outcome, UsageError
+from otfair.commands._output import to_json
+
+BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 1, 130, 141
+EXPECTED = (ValueError, TypeError, OSError)  # what the library raises for what a user passed
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    options = _parser().parse_args(arguments)
+    heard = logging.StreamHandler()
+    heard.setFormatter(logging.Formatter("otfair: warning: %(message)s"))
+    logger = logging.getLogger("otfair")
+    logger.addHandler(heard)
+    try:
+        return _run(options)
+    except BrokenPipeError:
+        # Whoever read the output had enough; nothing more may be flushed to it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except (Exception, KeyboardInterrupt) as error:
+        if options.debug:
+            traceback.print_exc()
+        if isinstance(error, UsageError):
+            options.parser.error(str(error))
+        stopped = isinstance(error, KeyboardInterrupt)
+        said = "interrupted" if stopped else f"error: {_said(error)}"
+        print(f"otfair: {said}", file=sys.stderr)
+        return INTERRUPTED if stopped else BAD_INPUT
+    finally:
+        logger.removeHandler(heard)
+
+
+def _run(options: argparse.Namespace) -> int:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what other libraries say to programmers
+        warnings.simplefilter("default", UserWarning)
+        warnings.showwarning = _show_warning
+        outcome: Outcome = options.run(options)
+    print(to_json(outcome.data) if options.json else outcome.text, flush=True)
+    return outcome.code
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="otfair", description="Optimal transport of classifiers to fairness."
+        prog="otfair",
+        description="Optimal transport of classifiers to fairness: measure unfairness, explain it, "
+        "train it away.",
+        epilog=f"otfair COMMAND --help shows its options and examples. {EXIT_CODES}",
     )
     parser.add_argument("--version", action="version", version=f"otfair {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True)
-    demo = commands.add_parser(
-        "demo",
-        help="train, compare and explain on made-up loan applications",
-        description="Train a classifier on made-up loan applications without a penalty, with the "
-        "norm of the violations and with the OTF cost, at several strengths; compare them, and "
-        "write the curves (curve.png) and a report (demo.html).",
-        epilog="example: otfair demo --output out",
-    )
-    demo.add_argument("--output", type=Path, default=Path("out"), help="folder of the files")
-    chosen = parser.parse_args(arguments)
-    try:
-        print(run(chosen.output))
-    except OSError as error:
-        parser.error(f"cannot write to {chosen.output}: {error}. Choose another --output.")
-    return 0
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for module in (demo, fit, predict, curve, audit, data):
+        module.add(commands)
+    for name, command in commands.choices.items():
+        command.set_defaults(parser=command, command=name)
+    return parser
+
+
+def _said(error: BaseException) -> str:
+    if isinstance(error, EXPECTED):
+        return str(error) or type(error).__name__
+    return f"{type(error).__name__}: {error}. This was not foreseen; --debug shows where it arose."
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"otfair: warning: {message}", file=sys.stderr)

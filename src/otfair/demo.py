@@ -97,7 +97,7 @@ def run(output: Path) -> str:
     judge = Judge(X[test], data.y[test], sensitive.iloc[test])
 
     rows: list[Row] = []
-    with tqdm(total=2 * len(ALPHAS), desc="training", unit="model", leave=False) as bar:
+    with tqdm(total=2 * len(ALPHAS), desc="training", leave=False, disable=None) as bar:
         for regularizer, method in METHODS.items():
             model = OTFClassifier("demographic_parity", epsilon=EPSILON, regularizer=regularizer)
             for m in model.fit_path(X[fit], data.y[fit], sensitive.iloc[fit], ALPHAS):

@@ -1,0 +1,154 @@
+"""Output that is there as a whole or not at all, and never in somebody else's place."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from otfair.tables import TableError
+
+
+@contextlib.contextmanager
+def output_folder(target: Path, names: tuple[str, ...], force: bool) -> Iterator[Path]:
+    """Yield a new folder whose files go to `target` at the end, if nothing goes wrong.
+
+    `names` are those of the files that a command may write. The first is its record, by which the
+    folder of an earlier run is known; files of other names stay as they are.
+    """
+    target = target.expanduser()
+    _check(target, names[0], force)
+    stage = _beside(target)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        stage.mkdir()
+    except OSError as error:
+        raise _unwritable(target, error) from None
+    try:
+        yield stage
+        try:
+            _publish(stage, target, names)
+        except OSError as error:
+            raise _unwritable(target, error) from None
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def _check(target: Path, record: str, force: bool) -> None:
+    if target.is_dir():
+        if any(target.iterdir()) and not _is_record(target / record) and not force:
+            raise TableError(
+                f"{target} holds other files, and no {record} of an earlier run. Choose another "
+                "folder with -o, or pass --force to write into it."
+            )
+    elif target.exists():
+        raise TableError(f"{target} is a file; choose a folder with -o.")
+
+
+def _is_record(path: Path) -> bool:
+    try:
+        return "otfair" in json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, TypeError):
+        return False
+
+
+def _publish(stage: Path, target: Path, names: tuple[str, ...]) -> None:
+    if not target.exists():
+        stage.rename(target)
+        return
+    staged = {file.name for file in stage.iterdir()}
+    assert staged <= set(names), staged
+    for name in names:
+        if name in staged:
+            (stage / name).replace(target / name)
+        else:
+            (target / name).unlink(missing_ok=True)  # of an earlier run
+
+
+@contextlib.contextmanager
+def output_file(target: Path, *inputs: str) -> Iterator[Path]:
+    """Yield the path of a new file that replaces `target` at the end, if nothing goes wrong."""
+    target = target.expanduser()
+    for given in inputs:
+        if target.exists() and Path(given).exists() and target.samefile(given):
+            raise TableError(f"{target} is the table that is read; choose another file with -o.")
+    if target.is_dir():
+        raise TableError(f"{target} is a folder; name a file in it with -o.")
+    part = _beside(target)
+    try:
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            part.touch(exist_ok=False)
+        except OSError as error:
+            raise _unwritable(target, error) from None
+        yield part
+        part.replace(target)
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()
+
+
+def _beside(target: Path) -> Path:
+    # The same suffix, by which writers choose a format; the same folder, so that a rename does.
+    name = f".{target.stem}.{os.getpid()}-{secrets.token_hex(4)}.part{target.suffix}"
+    return target.absolute().with_name(name)
+
+
+def _unwritable(target: Path, error: OSError) -> TableError:
+    return TableError(f"can't write to {target} ({error.strerror or error}). Choose another -o.")
+
+
+def write_json(path: Path, data: dict[str, Any]) -> None:
+    """Write a JSON file for people to read."""
+    path.write_text(to_json(data, indent=2) + "\n", encoding="utf-8")
+
+
+def to_json(data: Any, indent: int | None = None) -> str:
+    """Return JSON, where what is not a number is null."""
+    return json.dumps(_plain(data), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(v) for v in value]
+    if isinstance(value, pd.DataFrame):
+        return [_plain(row) for row in value.to_dict(orient="records")]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return str(value) if isinstance(value, Path) else value
+
+
+def text_table(frame: pd.DataFrame) -> str:
+    """Lay out a table for a terminal: text to the left, numbers with four digits to the right."""
+    cells = {str(c): [str(c), *map(_cell, frame[c])] for c in frame}
+    numeric = {str(c): pd.api.types.is_numeric_dtype(frame[c]) for c in frame}
+    width = {c: max(map(len, column)) for c, column in cells.items()}
+    rows = [
+        "  ".join(
+            column[i].rjust(width[c]) if numeric[c] else column[i].ljust(width[c])
+            for c, column in cells.items()
+        ).rstrip()
+        for i in range(len(frame) + 1)
+    ]
+    return "\n".join([rows[0], "-" * max(map(len, rows)), *rows[1:]])
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        if math.isnan(value):
+            return "-"
+        return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e4 else f"{value:.2e}"
+    return str(value)

@@ -1,0 +1,69 @@
+"""The report on a fitted model: one HTML page that makes no request."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from otfair.commands._models import METRICS, chosen_violation
+from otfair.tradeoff import UNFAIRNESS, plot_tradeoff
+
+INK, MARKED = "#1f2933", "#c2410c"
+
+
+def write_report(
+    path: Path, record: dict[str, Any], curve: pd.DataFrame | None, audits: dict[str, str]
+) -> None:
+    """Write the page.
+
+    Parameters
+    ----------
+    path : the file.
+    record : what `model.json` holds.
+    curve : of `tradeoff_curve`, or None where there is none.
+    audits : names of the files of audits "before" and "after", where there are some.
+    """
+    violation = chosen_violation(record["notion"])
+    picture = None
+    if curve is not None:
+        picture = inline_svg(draw({"": curve}, violation, record["metrics"]["after"]["test"]))
+    environment = Environment(loader=PackageLoader("otfair"), autoescape=True)
+    text = environment.get_template("fit.html").render(
+        record=record,
+        metrics=METRICS,
+        curve=picture,
+        audits=audits,
+        notion=" and ".join(name.replace("_", " ") for name in record["notion"]),
+        violation_name=UNFAIRNESS[violation],
+    )
+    path.write_text(text, encoding="utf-8")
+
+
+def draw(
+    curves: dict[str, pd.DataFrame], violation: str, chosen: dict[str, float] | None = None
+) -> Figure:
+    """Draw trade-off curves, and the chosen model on them."""
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    axes = plot_tradeoff(curves, figure.subplots(), violation=violation)
+    if chosen is not None:
+        axes.plot(
+            chosen[violation], chosen["auc"], "*", ms=15, color=MARKED, mec="white",
+            label="this model", zorder=4,
+        )  # fmt: skip
+        axes.legend(frameon=False, loc="lower right")
+    axes.tick_params(colors=INK)
+    return figure
+
+
+def inline_svg(figure: Figure) -> Markup:
+    """Return a figure to put into a page."""
+    drawing = BytesIO()
+    figure.savefig(drawing, format="svg", metadata={"Date": None})
+    text = drawing.getvalue().decode()
+    return Markup(text[text.index("<svg") :])

@@ -1,0 +1,236 @@
+"""From options to people: which rows and columns of a table are used, and what was left out."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from otfair.commands._options import UsageError
+from otfair.datasets import list_datasets, load_dataset
+from otfair.notions import Notion, as_notion
+from otfair.tables import (
+    Table,
+    TableError,
+    read_sensitive,
+    read_table,
+    require_columns,
+    split_names,
+    without_gaps,
+)
+
+POSITIVE = ("1", "yes", "true", "y", "t", "positive", "pos")  # what labels call it, in any case
+DISTINCT = 0.9  # share of values that differ from all others, above which text names rows
+FEW_ROWS = 20  # of which nothing is concluded
+SAVED_LABEL = "label"  # what to call the label of a dataset
+
+
+@dataclass(frozen=True)
+class Label:
+    """The column that is predicted, and what its values are called."""
+
+    name: str
+    positive: str
+    negative: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """People to train on and to judge by: their features, labels and sensitive columns."""
+
+    X: pd.DataFrame
+    y: np.ndarray  # (n,) 0 or 1
+    sensitive: pd.DataFrame
+    label: Label
+    table: Table
+    notes: tuple[str, ...]  # what was left out, and why
+
+    def head(self) -> str:
+        """Say in a few lines what is used."""
+        n, p = self.X.shape
+        groups = ", ".join(map(str, self.sensitive.columns))
+        used = f"{self.table.source}: {n} people, {p} features; sensitive: {groups}"
+        share = f"{self.label.positive!r} is positive ({100 * self.y.mean():.1f} %)"
+        label = f"label {self.label.name!r}: {share}, {self.label.negative!r} is not"
+        return "\n".join([used, label, *(f"note: {note}" for note in self.notes)])
+
+
+def load(options: argparse.Namespace) -> tuple[Table, list[str] | None]:
+    """Read the table; of a dataset, which of its columns are features, too."""
+    name = str(options.table)
+    if name not in list_datasets() or Path(name).is_file():
+        try:
+            table = read_table(
+                name,
+                separator=options.separator,
+                encoding=options.encoding,
+                decimal=options.decimal,
+            )
+        except TableError as error:
+            if not Path(name).suffix and "there is no file" in str(error):
+                known = ", ".join(list_datasets())
+                raise TableError(f"{error} The datasets are: {known}.") from None
+            raise
+        return table, None
+    data = load_dataset(name, data_home=getattr(options, "data_home", None))
+    label = pd.DataFrame({SAVED_LABEL: data.y})
+    frame = pd.concat([data.sensitive_features, data.X, label], axis=1)
+    return Table(frame=frame, source=f"dataset {name}", format="dataset"), list(data.X.columns)
+
+
+def read_task(options: argparse.Namespace) -> Task:
+    """Read the people that the options of `fit` and `curve` describe."""
+    table, known = load(options)
+    name = options.label or (SAVED_LABEL if known else None)
+    if name is None:
+        raise UsageError("--label is missing: name the column that is to be predicted")
+    require_columns(table, [name], "--label")
+    sensitive = read_sensitive(table, options.sensitive)
+    if name in sensitive:
+        raise TableError(f"{name!r} is both --label and --sensitive; it can be one of them.")
+    features, notes = choose_features(
+        table, [name, *sensitive.columns], options.features, options.drop, known
+    )
+    rows, dropped = complete_rows(pd.concat([table.frame[[name]], sensitive], axis=1))
+    labels = table.frame.loc[rows, name].reset_index(drop=True)
+    y, label, said = read_label(labels, options.positive)
+    X = table.frame.loc[rows, features].reset_index(drop=True)
+    return Task(
+        X=X,
+        y=y,
+        sensitive=without_gaps(sensitive, rows),
+        label=label,
+        table=table,
+        notes=(*dropped, *notes, *said),
+    )
+
+
+def complete_rows(needed: pd.DataFrame) -> tuple[np.ndarray, list[str]]:
+    """Return which rows, (n,) bool, have a value in every column, and how many each one cost."""
+    gaps = needed.isna()
+    rows = ~gaps.any(axis=1).to_numpy()
+    notes = [
+        f"{count} of {len(needed)} rows are left out: they have no {name!r}"
+        for name, count in gaps.sum().items()
+        if count
+    ]
+    if not rows.any():
+        raise TableError(f"no row has a value in each of {', '.join(map(repr, needed))}.")
+    return rows, notes
+
+
+def choose_features(
+    table: Table,
+    taken: Sequence[str],
+    features: Sequence[str] | None,
+    drop: Sequence[str],
+    known: Sequence[str] | None = None,
+) -> tuple[list[str], list[str]]:
+    """Return the feature columns, and notes on those that were left out unasked."""
+    columns = [str(c) for c in table.frame.columns]
+    dropped = require_columns(table, split_names(drop, columns), "--drop")
+    if features is not None:
+        chosen = require_columns(table, split_names(features, columns), "--features")
+        if wrong := [c for c in chosen if c in taken]:
+            raise TableError(
+                f"--features names {wrong[0]!r}, which is the label, the score or sensitive: a "
+                "model that needs it could not do without it later. Leave it out."
+            )
+        notes: list[str] = []
+    else:
+        left = [c for c in known or columns if c not in taken and c not in dropped]
+        reasons = {c: reason for c in left if (reason := why_not(table.frame[c]))}
+        chosen = [c for c in left if c not in reasons]
+        notes = [f"column {c!r} is no feature: {reason}" for c, reason in reasons.items()]
+    chosen = [c for c in chosen if c not in dropped]
+    if not chosen:
+        raise TableError(f"no feature is left of {table.source}; name some with --features.")
+    for name in chosen:
+        if pd.api.types.is_datetime64_any_dtype(table.frame[name]):
+            raise TableError(
+                f"column {name!r} holds dates, which are neither numbers nor categories. Turn it "
+                f"into a number, such as days, or leave it out with --drop {name}."
+            )
+    return chosen, notes
+
+
+def why_not(column: pd.Series[Any]) -> str:
+    """Say why a column should not be a feature, or nothing."""
+    known = column.dropna()
+    if not len(known):
+        return "it is empty"
+    if len(known) < FEW_ROWS:
+        return ""
+    if pd.api.types.is_integer_dtype(known):
+        consecutive = known.is_unique and int(known.max()) - int(known.min()) == len(known) - 1
+        return "it numbers the rows" if consecutive else ""
+    if not pd.api.types.is_numeric_dtype(known) and known.nunique() > DISTINCT * len(known):
+        return "nearly every row has another text, so that it names rows (--features overrules)"
+    return ""
+
+
+def read_label(column: pd.Series[Any], positive: str | None) -> tuple[np.ndarray, Label, list[str]]:
+    """Return labels as 0 and 1, what they are called, and notes on the choice."""
+    texts = column.astype(object).map(_text)
+    values = sorted(texts.unique(), key=_order)
+    shown = ", ".join(map(repr, values[:5])) + (", ..." if len(values) > 5 else "")
+    name = str(column.name)
+    if len(values) < 2:
+        raise TableError(
+            f"label {name!r} must have two values; received {shown} alone. Is it the right column?"
+        )
+    if positive is not None:
+        match = [v for v in values if v == positive or _text(_number(positive)) == v]
+        if not match:
+            raise TableError(f"--positive {positive!r} is no value of {name!r}, which has {shown}.")
+        chosen, said = match[0], []
+    elif len(values) > 2:
+        raise TableError(
+            f"label {name!r} must have two values; received {len(values)}: {shown}. Say which one "
+            "is positive with --positive VALUE, and all others are negative."
+        )
+    else:
+        known = [v for v in values if v.casefold() in POSITIVE]
+        chosen = known[0] if len(known) == 1 else values[-1]
+        said = [] if known else [f"{chosen!r} is taken as positive; choose with --positive"]
+    others = [v for v in values if v != chosen]
+    if len(others) > 1:
+        said = [f"{len(others)} other values of {name!r} are all negative"]
+    negative = others[0] if len(others) == 1 else f"not {chosen}"
+    return (texts == chosen).to_numpy().astype(np.int64), Label(name, chosen, negative), said
+
+
+def _text(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _number(text: str) -> Any:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _order(text: str) -> tuple[bool, float, str]:
+    number = _number(text)
+    return (False, number, "") if isinstance(number, float) else (True, 0.0, text)
+
+
+def read_notion(names: Sequence[str] | None) -> Notion:
+    """Return the notions of these names, stacked; demographic parity by default."""
+    first, *others = dict.fromkeys(names or ["demographic_parity"])
+    notion = as_notion(first)
+    for other in others:
+        notion = notion & other
+    return notion
+
+
+def smaller(task: Task, rows: np.ndarray) -> Task:
+    """Return some of the people."""
+    X, sensitive = (f.iloc[rows].reset_index(drop=True) for f in (task.X, task.sensitive))
+    return replace(task, X=X, y=task.y[rows], sensitive=sensitive)

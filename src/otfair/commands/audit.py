@@ -1,0 +1,171 @@
+"""`otfair audit`: how unfair the scores of a table are, to whom, and who would give to whom."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from otfair.auditing import Audit, audit
+from otfair.commands._options import (
+    Commands,
+    Outcome,
+    add_command,
+    add_notion,
+    add_people,
+    add_reading,
+    count,
+    listens,
+    positive,
+    unit,
+)
+from otfair.commands._output import output_file, text_table
+from otfair.commands._task import load, read_label
+from otfair.tables import TableError, read_sensitive, require_columns, split_names
+
+TOO_UNFAIR = 3
+SHOWN = {  # columns of the summary that are printed, and what to call them
+    "notion": "notion",
+    "attribute": "attribute",
+    "violation": "violation",
+    "interval": "95 % interval",
+    "rate_difference": "decisions",
+    "moved": "moved",
+    "distance": "distance",
+}
+MEANING = (
+    "decisions: largest difference between groups in positive decisions; moved: share of all score "
+    "that must move to be fair;\ndistance: how far, as a share of the typical distance between two "
+    "people"
+)
+
+
+def add(commands: Commands) -> None:
+    """Say what `otfair audit` takes."""
+    parser = add_command(
+        commands,
+        "audit",
+        "tell how unfair the scores of a table are, and to whom",
+        "Audit the scores of any model: violations with intervals, the cost of fairness, who\n"
+        "would give score to whom and how alike they are. Writes one HTML page that opens without\n"
+        "a network (or JSON, if the name ends so), and prints a summary.",
+        [
+            "otfair audit scores.csv --score p --label y --sensitive sex -o report.html",
+            "otfair audit scores.csv --score p --sensitive age:continuous --fail-above 0.05",
+        ],
+    )
+    add_reading(parser, datasets=False)
+    people = add_people(parser)
+    people.add_argument(
+        "--score", required=True, metavar="COLUMN", help="scores, from 0 to 1; or decisions, 0 or 1"
+    )
+    add_notion(parser)
+    parser.add_argument(
+        "--threshold", type=unit, default=0.5, metavar="T",
+        help="decisions are positive above this score (default 0.5)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--fail-above", type=unit, metavar="V",
+        help=f"exit with {TOO_UNFAIR} if the largest violation is above this",
+    )  # fmt: skip
+    parser.add_argument(
+        "--bootstrap", type=count, default=200, metavar="N",
+        help="resamples of people for intervals (default 200)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--time-budget", type=positive, default=300.0, metavar="SECONDS",
+        help="for large tables, which are then sampled (default 300)",
+    )  # fmt: skip
+    parser.add_argument("--seed", type=int, default=0, help="of what is sampled (default 0)")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="the page; without it, the summary alone"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> Outcome:
+    """Read, audit, write."""
+    table, _ = load(options)
+    columns = [str(c) for c in table.frame.columns]
+    taken = require_columns(table, [options.score], "--score")
+    sensitive = read_sensitive(table, options.sensitive)
+    if options.label is not None:
+        taken += require_columns(table, [options.label], "--label")
+    taken += list(sensitive.columns)
+    if twice := {name for name in taken if taken.count(name) > 1}:
+        raise TableError(f"{min(twice)!r} can't be two of --score, --label and --sensitive.")
+    if options.features is None:
+        features = [c for c in columns if c not in taken]
+    else:
+        chosen = split_names(options.features, columns)
+        features = require_columns(table, chosen, "--features")
+    dropped = require_columns(table, split_names(options.drop, columns), "--drop")
+    labels, notes = _labels(table.frame, options)
+    kept = [c for c in features if c not in dropped]
+    continuous = [str(c) for c in sensitive if sensitive[c].dtype == np.float64]
+    found = audit(
+        _scores(table.frame[options.score]),
+        table.frame[kept] if kept else None,
+        sensitive_features=sensitive,
+        labels=labels,
+        notions=list(dict.fromkeys(options.notion)) if options.notion else None,
+        threshold=options.threshold,
+        continuous=continuous,
+        n_bootstrap=options.bootstrap,
+        random_state=options.seed,
+        time_budget=options.time_budget,
+        verbose=listens(),
+    )
+    if options.output is not None:
+        with output_file(options.output, options.table) as part:
+            (found.to_json if part.suffix == ".json" else found.to_html)(part)
+    return _outcome(found, table.source, notes, options)
+
+
+def _outcome(found: Audit, source: str, notes: list[str], options: argparse.Namespace) -> Outcome:
+    limit, worst, summary = options.fail_above, float(found.worst), found.summary()
+    summary["interval"] = [
+        f"{low:.3f} to {high:.3f}"
+        for low, high in zip(summary["violation_low"], summary["violation_high"])
+    ]
+    failed = limit is not None and worst > limit
+    said = [f"{source}: largest violation {worst:.4f}", *(f"note: {note}" for note in notes)]
+    said += ["", text_table(summary[list(SHOWN)].rename(columns=SHOWN)), MEANING]
+    if failed:
+        said += ["", f"the largest violation, {worst:.4f}, is above {limit:g}"]
+    if options.output is not None:
+        said += ["", f"report: {options.output}"]
+    data = json.loads(found.to_json())
+    data |= {"source": source, "worst": worst, "fail_above": limit, "failed": failed}
+    return Outcome("\n".join(said), data, TOO_UNFAIR if failed else 0)
+
+
+def _scores(column: pd.Series[Any]) -> pd.Series[Any]:
+    if pd.api.types.is_numeric_dtype(column):
+        return column
+    example = column.dropna().astype(str)
+    raise TableError(
+        f"--score {column.name}: the column holds text, such as "
+        f"{example.iloc[0] if len(example) else ''!r}, where numbers from 0 to 1 are needed. If "
+        "it writes them with a comma, pass `--decimal ,`."
+    )
+
+
+def _labels(
+    frame: pd.DataFrame, options: argparse.Namespace
+) -> tuple[np.ndarray | None, list[str]]:
+    """Return labels as 0 and 1, NaN where there is none, and what was decided about them."""
+    if options.label is None:
+        return None, []
+    column = frame[options.label]
+    known = column.notna().to_numpy()
+    if not known.any():
+        raise TableError(f"--label {options.label}: the column is empty.")
+    y, label, notes = read_label(column[known], options.positive)
+    labels = np.full(len(frame), np.nan)
+    labels[known] = y
+    return labels, [f"label {label.name!r}: {label.positive!r} is positive", *notes]

@@ -1,0 +1,40 @@
+"""`otfair demo`: train, compare and explain on made-up loan applications."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from otfair.commands._options import Commands, Outcome, add_command
+from otfair.demo import run as demonstrate
+from otfair.tables import TableError
+
+
+def add(commands: Commands) -> None:
+    """Say what `otfair demo` takes."""
+    parser = add_command(
+        commands,
+        "demo",
+        "train, compare and explain on made-up loan applications",
+        "Train a classifier on made-up loan applications without a penalty, with the norm of the\n"
+        "violations and with the OTF cost, at several strengths; compare them, and write the\n"
+        "curves (curve.png) and a report (demo.html).",
+        ["otfair demo --output out"],
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("out"), metavar="DIR",
+        help="folder of the files (default out)",
+    )  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> Outcome:
+    """Run the demonstration."""
+    try:
+        text = demonstrate(options.output)
+    except OSError as error:
+        raise TableError(
+            f"cannot write to {options.output}: {error}. Choose another --output."
+        ) from None
+    files = {name: str(options.output / name) for name in ("curve.png", "demo.html")}
+    return Outcome(text, {"text": text, "files": files})

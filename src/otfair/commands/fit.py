@@ -1,0 +1,190 @@
+"""`otfair fit`: from a table to a fair model and a report on it."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import otfair
+from otfair.commands._models import (
+    describe_columns,
+    judge,
+    last_step,
+    make_classifier,
+    metrics_table,
+    split,
+    train,
+)
+from otfair.commands._options import (
+    Commands,
+    Outcome,
+    add_command,
+    add_folder,
+    add_people,
+    add_reading,
+    add_training,
+    listens,
+    unit,
+    units,
+)
+from otfair.commands._output import output_folder, text_table, write_json
+from otfair.commands._report import write_report
+from otfair.commands._task import Task, read_notion, read_task
+from otfair.saving import save_model
+from otfair.tradeoff import tradeoff_curve
+
+MODEL, RECORD, REPORT, CURVE = "model.safetensors", "model.json", "report.html", "curve.csv"
+AUDITS = {"before": "audit_before.html", "after": "audit_after.html"}
+FILES = (RECORD, MODEL, REPORT, CURVE, *AUDITS.values())
+
+
+def add(commands: Commands) -> None:
+    """Say what `otfair fit` takes."""
+    parser = add_command(
+        commands,
+        "fit",
+        "train a fair classifier on a table",
+        "Train a classifier on a table, with as much fairness as --alpha says or --max-violation\n"
+        "asks for, and write the model (model.safetensors, from which no code is ever run), what\n"
+        "it is (model.json), and a report (report.html) with the trade-off between fairness and\n"
+        "predictive power and an audit before and after.",
+        [
+            "otfair fit synthetic --sensitive sex --max-violation 0.05 -o model",
+            "otfair fit loans.csv --label paid --sensitive sex --drop id --alpha 0.5 -o model",
+            "otfair fit adult --sensitive sex --notion equalized_odds --alpha 0.5 -o adult",
+        ],
+    )
+    add_reading(parser)
+    add_people(parser)
+    add_training(parser)
+    strength = parser.add_mutually_exclusive_group(required=True)
+    strength.add_argument(
+        "--alpha", type=unit, metavar="A", help="weight of fairness: 0 none, 0.5 halves the "
+        "violation on the training people, 1 nothing else",
+    )  # fmt: skip
+    strength.add_argument(
+        "--max-violation", type=unit, metavar="V", help="the weakest weight with which the "
+        "violation on the training people is at most this",
+    )  # fmt: skip
+    parser.add_argument(
+        "--alphas", type=units, metavar="A,B", help="strengths of the curve in the report "
+        "(default 0 to 0.9)",
+    )  # fmt: skip
+    parser.add_argument("--no-curve", action="store_true", help="no curve, which takes most time")
+    parser.add_argument("--no-audit", action="store_true", help="no audits before and after")
+    add_folder(parser, "the model and its report")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> Outcome:
+    """Train, judge, write."""
+    with output_folder(options.output, FILES, options.force) as folder:
+        task = read_task(options)
+        parts = split(task, options.test_size, options.seed)
+        notion = read_notion(options.notion)
+        strength = {"max_violation": options.max_violation}
+        if options.alpha is not None:
+            strength = {"alpha": options.alpha}
+        shared = {"random_state": options.seed, "verbose": listens()}
+        classifiers = {
+            "before": make_classifier(options.model, notion, alpha=0.0, **shared),
+            "after": make_classifier(options.model, notion, **strength, **shared),
+        }
+        models = {when: train(c, parts[0]) for when, c in classifiers.items()}
+        scores = {
+            (when, name): model.predict_proba(part.X)[:, 1]
+            for when, model in models.items()
+            for name, part in zip(("train", "test"), parts)
+        }
+        judged = {
+            when: {n: judge(scores[when, n], p, notion) for n, p in zip(("train", "test"), parts)}
+            for when in models
+        }
+        record = _record(options, task, parts, last_step(models["after"]), judged)
+        save_model(folder / MODEL, models["after"])
+        write_json(folder / RECORD, record)
+        curve = None if options.no_curve else _curve(options, task, classifiers["after"])
+        if curve is not None:
+            curve.to_csv(folder / CURVE, index=False)
+        audits = {}
+        if not options.no_audit:
+            for when, name in AUDITS.items():
+                _audit(scores[when, "test"], parts[1], record).to_html(folder / name)
+                audits[when] = name
+        write_report(folder / REPORT, record, curve, audits)
+    files = {"model": MODEL, "report": REPORT}
+    paths = {what: str(options.output / name) for what, name in files.items()}
+    return Outcome(
+        "\n".join([task.head(), "", _says(record), "", *(f"{k}: {v}" for k, v in paths.items())]),
+        {**record, "files": paths},
+    )
+
+
+def _record(
+    options: argparse.Namespace,
+    task: Task,
+    parts: tuple[Task, Task],
+    classifier: Any,
+    judged: dict[str, Any],
+) -> dict[str, Any]:
+    """Return what was done, for `model.json`."""
+    return {
+        "otfair": otfair.__version__,
+        "table": {
+            "source": task.table.source,
+            "format": task.table.format,
+            "sha256": task.table.sha256,
+            "rows": len(task.table.frame),
+        },
+        "label": asdict(task.label),
+        "sensitive": options.sensitive,
+        "features": describe_columns(task.X),
+        "notes": task.notes,
+        "people": {"train": len(parts[0].y), "test": len(parts[1].y)},
+        "model": options.model,
+        "notion": options.notion or ["demographic_parity"],
+        "alpha": classifier.alpha_,
+        "violation": classifier.violation_,
+        "max_violation": options.max_violation,
+        "test_size": options.test_size,
+        "seed": options.seed,
+        "metrics": judged,
+    }
+
+
+def _curve(options: argparse.Namespace, task: Task, classifier: Any) -> pd.DataFrame:
+    return tradeoff_curve(
+        task.X,
+        task.y,
+        sensitive_features=task.sensitive,
+        estimator=classifier,
+        alphas=options.alphas,
+        test_size=options.test_size,
+        random_state=options.seed,
+        verbose=listens(),
+    )
+
+
+def _audit(scores: np.ndarray, part: Task, record: dict[str, Any]) -> otfair.Audit:
+    return otfair.audit(
+        scores,
+        part.X,
+        sensitive_features=part.sensitive,
+        labels=part.y,
+        notions=record["notion"],
+        random_state=record["seed"],
+        verbose=listens(),
+    )
+
+
+def _says(record: dict[str, Any]) -> str:
+    people = record["people"]
+    return (
+        f"trained on {people['train']} people, judged on {people['test']} others; before: no "
+        f"fairness, after: alpha {record['alpha']:.3g}\n\n"
+        f"{text_table(metrics_table(record))}"
+    )

@@ -1,0 +1,77 @@
+"""`otfair reproduce`: the paper's experiments on the real data."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+from otfair.commands._options import Commands, Outcome, add_command, listens
+from otfair.experiments import COLUMNS, Store, plan, reproduce, write_figures
+
+
+def add(commands: Commands) -> None:
+    """Say what `otfair reproduce` takes."""
+    parser = add_command(
+        commands,
+        "reproduce",
+        "run the paper's experiments on the real data",
+        "Train every method at every strength on every split, keep each result as it is made\n"
+        "(runs.sqlite), and draw the figures. What is there is not made again, so that the\n"
+        "command goes on where it was stopped.",
+        [
+            "otfair reproduce dutch --splits 2 -o results",
+            "otfair reproduce all --protocol full --splits 10 --jobs 2 -o results",
+            "otfair reproduce adult --protocol paper --splits 2 --take other/runs.sqlite",
+        ],
+    )
+    parser.add_argument("target", choices=[*COLUMNS, "postprocess", "epsilon", "all"])
+    parser.add_argument(
+        "--protocol", choices=["full", "paper"], default="full",
+        help="full: everybody at once, converged; paper: mini-batches (default full)",
+    )  # fmt: skip
+    parser.add_argument("--splits", type=int, default=10, metavar="N", help="default 10")
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (default 2)")
+    parser.add_argument(
+        "--take", type=Path, action="append", default=[], metavar="FILE",
+        help="results made before, a store or a CSV; repeat for several",
+    )  # fmt: skip
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("results"), metavar="DIR",
+        help="folder of the store, its CSV and the figures (default results)",
+    )  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> Outcome:
+    """Make what is missing, then draw."""
+    for name in ("splits", "jobs"):
+        if getattr(options, name) < 1:
+            raise ValueError(f"--{name} must be at least 1; received {getattr(options, name)}.")
+    if missing := [path for path in options.take if not path.is_file()]:
+        raise ValueError(f"--take names {missing[0]}, which is not a file.")
+    began = time.perf_counter()
+    runs = plan(options.target, options.protocol, options.splits)
+    store = options.output / "runs.sqlite"
+    made, failed = reproduce(runs, store, jobs=options.jobs, take=options.take, verbose=listens())
+    with Store(store) as results:
+        results.write_csv(options.output / "runs.csv")
+        kept = list(results)
+    figures = write_figures(kept, options.output) if any(not r.error for r in kept) else []
+    spent = time.perf_counter() - began
+    lines = [
+        f"{len(runs)} runs: {len(runs) - made} were there, {made - failed} made in {spent:.0f} s"
+    ]
+    errors = [r for r in kept if r.error]
+    if failed:
+        lines += [f"{failed} failed; they are tried again next time. The first:", errors[0].error]
+    lines += [str(store), str(options.output / "runs.csv"), *(str(path) for path in figures)]
+    data = {
+        "runs": len(runs),
+        "made": made - failed,
+        "failed": failed,
+        "seconds": round(spent, 1),
+        "store": str(store),
+        "figures": [str(path) for path in figures],
+    }
+    return Outcome("\n".join(lines), data, 1 if failed else 0)

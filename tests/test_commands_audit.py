@@ -1,0 +1,139 @@
+"""`otfair audit`: tables of scores in, a verdict out."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from tables_for_commands import loans, otfair, refused, write
+
+import otfair as library
+
+BASE = ("--score", "p", "--label", "granted", "--sensitive", "sex", "--bootstrap", 20)
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    return write(loans(200), tmp_path_factory.mktemp("audit") / "loans.csv", sep=";")
+
+
+def test_the_audit_is_the_one_of_python(table, tmp_path):
+    frame = loans(200)
+    said = otfair("audit", table, *BASE, "--sensitive", "age:continuous", "-o", tmp_path / "r.html")
+    assert said.code == 0, said.err
+    own = library.audit(
+        frame["p"], frame.drop(columns=["p", "granted", "sex", "age"]),
+        sensitive_features=frame[["sex", "age"]], labels=frame["granted"] == "yes", n_bootstrap=20,
+    )  # fmt: skip
+    assert f"largest violation {own.worst:.4f}" in said.out
+    for notion, attribute, violation in own.summary()[["notion", "attribute", "violation"]].values:
+        line = next(x for x in said.out.splitlines() if x.split()[:2] == [notion, attribute])
+        assert f"{violation:.4f}" in line
+    assert "'yes' is positive" in said.out
+    page = (tmp_path / "r.html").read_text()
+    assert page.rstrip().endswith("</html>")
+    assert [p.name for p in tmp_path.iterdir()] == ["r.html"]
+
+
+def test_one_json_object_and_a_json_file(table, tmp_path):
+    said = otfair("audit", table, *BASE, "--json", "-o", tmp_path / "r.json")
+    assert said.err == ""
+    data, file = said.data, json.loads((tmp_path / "r.json").read_text())
+    assert data["findings"] == file["findings"]
+    assert data["failed"] is False
+    assert data["worst"] == max(f["violation"]["value"]["value"] for f in data["findings"])
+
+
+def test_the_limit_decides_the_exit_code(table):
+    worst = otfair("audit", table, *BASE, "--json").data["worst"]
+    assert otfair("audit", table, *BASE, "--fail-above", worst).code == 0  # not above itself
+    said = otfair("audit", table, *BASE, "--fail-above", worst - 1e-6)
+    assert said.code == 3
+    assert "is above" in said.out
+
+
+def test_notions_features_and_drop(table):
+    data = otfair(
+        "audit", table, *BASE, "--notion", "equal_opportunity", "--features",
+        "income,area,loan_amount", "--drop", "area", "--threshold", 0.3, "--json",
+    ).data  # fmt: skip
+    assert [f["notion"] for f in data["findings"]] == ["equal_opportunity"]
+    assert data["record"]["columns_used"] == ["income", "loan_amount"]
+    assert data["record"]["settings"]["threshold"] == 0.3
+
+
+def test_labels_are_chosen_and_gaps_are_counted(tmp_path):
+    frame = loans(200)
+    frame.loc[:4, "granted"] = None
+    frame.loc[10:12, "p"] = np.nan
+    frame.loc[20:23, "sex"] = None
+    table = write(frame, tmp_path / "t.csv")
+    data = otfair("audit", table, *BASE, "--positive", "no", "--json").data
+    assert sorted(data["record"]["dropped"].values()) == [3, 4, 5]
+    assert data["record"]["rows_used"] == 188
+    kept = frame.dropna(subset=["granted", "p", "sex"])
+    own = library.peo_violation(kept["p"], kept["sex"].astype(str), kept["granted"] == "no")
+    found = {f["notion"]: f["violation"]["value"]["value"] for f in data["findings"]}
+    assert found["equalized_odds"] == pytest.approx(own)
+
+
+def test_codes_with_a_gap_are_groups(tmp_path):
+    # A gap makes floats of integers in pandas; they are groups all the same.
+    frame = loans(120).assign(code=lambda f: f["sex"].map({"Female": 1, "Male": 2}))
+    frame["code"] = frame["code"].astype("Int64")
+    frame.loc[3, "code"] = pd.NA
+    table = write(frame, tmp_path / "t.csv")
+    data = otfair("audit", table, "--score", "p", "--sensitive", "code", "--json").data
+    assert {g["group"] for g in data["findings"][0]["violation"]["groups"]} == {"code=1", "code=2"}
+    frame = frame.dropna().astype({"code": float})
+    text = otfair("audit", table, "--score", "p", "--sensitive", "code:continuous", "--json").data
+    own = library.pdp_violation(frame["p"], frame["code"].to_numpy())
+    assert text["worst"] == pytest.approx(own)
+
+
+def test_scores_alone_and_from_standard_input(monkeypatch):
+    class Input:
+        buffer = io.BytesIO(b"p,sex\n" + b"0.9,f\n0.2,m\n0.7,f\n0.4,m\n" * 10)
+
+    monkeypatch.setattr("sys.stdin", Input())
+    said = otfair("audit", "-", "--score", "p", "--sensitive", "sex", "--json")
+    assert said.code == 0, said.err
+    assert said.data["worst"] > 0.8
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "parts"),
+    [
+        ({}, ["--score", "q"], ["no column 'q' for --score"]),
+        ({}, ["--score", "sex"], ["can't be two of"]),
+        ({}, ["--score", "area"], ["the column holds text"]),
+        ({}, ["--score", "income"], ["[0, 1]"]),
+        ({"p": "0,5"}, [], ["--decimal ,"]),
+        ({"p": None}, [], ["p"]),
+        ({"granted": None}, [], ["--label granted: the column is empty"]),
+        ({"granted": "yes"}, [], ["two values"]),
+        ({"sex": "Female"}, [], ["sex", "one group"]),
+        ({}, ["--features", "incom"], ["did you mean 'income'?"]),
+    ],
+)
+def test_what_can_not_be(tmp_path, change, options, parts):
+    table = write(loans(40).assign(**change), tmp_path / "t.csv", sep=";")
+    said = otfair("audit", table, *BASE, *options, "-o", tmp_path / "r.html")
+    refused(said, *parts)
+    assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_hostile_text_stays_text(tmp_path):
+    bad = '<script>alert("x")</script>'
+    frame = loans(80).rename(columns={"area": bad, "sex": f"{bad}: sex"})
+    frame["purpose"] = frame["purpose"].astype(str).where(frame.index > 40, bad)
+    table = write(frame, tmp_path / f"{bad.replace('/', '')}.csv")
+    said = otfair(
+        "audit", table, "--score", "p", "--label", "granted", "--sensitive", f"{bad}: sex",
+        "-o", tmp_path / "r.html",
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    assert bad not in (tmp_path / "r.html").read_text()

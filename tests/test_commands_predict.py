@@ -1,0 +1,147 @@
+"""`otfair predict`: scores of a saved model."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+from tables_for_commands import loans, otfair, refused, write
+
+from otfair import OTFClassifier, TableEncoder, load_model, save_model
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("predict")
+    table = write(loans().drop(columns=["origin", "age", "p"]), folder / "t.csv")
+    said = otfair(
+        "fit", table, "--label", "granted", "--sensitive", "sex", "--alpha", 0.5,
+        "--no-curve", "--no-audit", "-o", folder / "model",
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    return folder / "model"
+
+
+@pytest.fixture
+def people(tmp_path):
+    """A table of features alone, not in the order of training, with one column more."""
+    frame = loans(50).drop(columns=["sex", "granted", "origin", "age", "p"]).iloc[::-1]
+    frame = frame[frame.columns[::-1]].assign(id=[f"p{i}" for i in range(50)])
+    return write(frame, tmp_path / "new.csv"), frame
+
+
+def expected(model, frame: pd.DataFrame) -> np.ndarray:
+    loaded = load_model(model / "model.safetensors")
+    X = frame[list(loaded.feature_names_in_)].astype({"has_guarantor": str})
+    return loaded.predict_proba(X)[:, 1]
+
+
+def test_csv_to_standard_output_in_the_order_of_the_table(model, people):
+    path, frame = people
+    said = otfair("predict", model, path, "--keep", "id")
+    assert said.code == 0
+    assert said.err == ""
+    out = pd.read_csv(io.StringIO(said.out))
+    assert list(out) == ["id", "score", "decision"]
+    assert out["id"].tolist() == frame["id"].tolist()
+    assert out["score"].tolist() == expected(model, frame).tolist()  # to the last digit
+    assert out["decision"].tolist() == np.where(out["score"] > 0.5, "yes", "no").tolist()
+
+
+def test_threshold_and_json(model, people):
+    path, frame = people
+    data = otfair("predict", model, path, "--threshold", 0.3, "--json").data
+    scores = expected(model, frame)
+    assert data["score"] == scores.tolist()
+    assert data["positive_decisions"] == (scores > 0.3).sum() == data["decision"].count("yes")
+
+
+@pytest.mark.parametrize("name", ["s.csv", "s.csv.gz", "s.parquet", "new/folder/s.csv"])
+def test_files_by_suffix(model, people, tmp_path, name):
+    path, frame = people
+    said = otfair("predict", model, path, "-o", tmp_path / name)
+    assert said.code == 0, said.err
+    assert str(tmp_path / name) in said.out
+    read = pd.read_parquet if name.endswith("parquet") else pd.read_csv
+    out = read(tmp_path / name)
+    assert out["score"].tolist() == expected(model, frame).tolist()
+    if name.endswith("gz"):
+        gzip.decompress((tmp_path / name).read_bytes())
+    assert not list(tmp_path.rglob("*.part*"))
+
+
+def test_the_file_alone_is_enough(model, people, tmp_path):
+    path, frame = people
+    shutil.copy(model / "model.safetensors", tmp_path / "alone.safetensors")
+    out = pd.read_csv(io.StringIO(otfair("predict", tmp_path / "alone.safetensors", path).out))
+    assert out["score"].tolist() == expected(model, frame).tolist()
+    assert set(out["decision"]) <= {0, 1}
+
+
+def test_parquet_and_csv_are_read_alike(model, people, tmp_path):
+    path, frame = people
+    frame.to_parquet(tmp_path / "new.parquet")
+    assert (
+        otfair("predict", model, tmp_path / "new.parquet").out == otfair("predict", model, path).out
+    )
+
+
+def test_missing_columns_are_named(model, people, tmp_path):
+    path, frame = people
+    write(frame.drop(columns=["income", "area"]).assign(Incom=1), path)
+    refused(otfair("predict", model, path), "'income', 'area'", "did you mean 'Incom'?")
+
+
+def test_gaps_are_known_from_text_that_should_be_a_number(model, people):
+    path, frame = people
+    gaps = frame.assign(income=None, area=None)
+    write(gaps, path)
+    assert otfair("predict", model, path).code == 0
+    wrong = frame.astype({"income": object})
+    wrong.iloc[6, wrong.columns.get_loc("income")] = "12,000"
+    write(wrong, path)
+    refused(otfair("predict", model, path), "'income'", "'12,000' in row 7")
+
+
+def test_the_table_is_never_written_over(model, people):
+    path, _ = people
+    before = path.read_bytes()
+    refused(otfair("predict", model, path, "-o", path), "is the table that is read")
+    assert path.read_bytes() == before
+
+
+def test_models_that_are_none(model, people, tmp_path):
+    path, _ = people
+    refused(otfair("predict", tmp_path / "nope", path), "no model at")
+    refused(otfair("predict", tmp_path, path), "no model.safetensors in")
+    refused(otfair("predict", path, path), "damaged, or was not written by otfair")
+    broken = tmp_path / "broken"
+    shutil.copytree(model, broken)
+    (broken / "model.json").write_text("[1")
+    refused(otfair("predict", broken, path), "model.json is damaged")
+    (broken / "model.json").unlink()
+    (broken / "model.safetensors").write_bytes(b"\x80\x04pickle" * 10)
+    refused(otfair("predict", broken, path), "damaged")
+    save_model(tmp_path / "e.safetensors", TableEncoder().fit(loans(30)[["income"]]))
+    refused(otfair("predict", tmp_path / "e.safetensors", path), "can't predict")
+    bare = OTFClassifier(alpha=0).fit(np.arange(8.0)[:, None], [0, 1] * 4)
+    save_model(tmp_path / "b.safetensors", bare)
+    refused(otfair("predict", tmp_path / "b.safetensors", path), "without names of columns")
+
+
+def test_columns_to_keep(model, people):
+    path, frame = people
+    write(frame.assign(score=1), path)
+    refused(otfair("predict", model, path, "--keep", "score"), "--keep score")
+    refused(otfair("predict", model, path, "--keep", "idd"), "no column 'idd' for --keep")
+
+
+def test_the_record_says_how_columns_were_read(model):
+    record = json.loads((model / "model.json").read_text())
+    assert record["features"]["income"] == "number"
+    assert record["features"]["has_guarantor"] == "text"

@@ -1,0 +1,126 @@
+"""Labels, features and output: the parts that commands share."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from otfair.commands._output import output_file, output_folder, text_table, to_json
+from otfair.commands._task import read_label, read_notion, why_not
+from otfair.notions import DemographicParity
+from otfair.tables import TableError
+
+
+@pytest.mark.parametrize(
+    ("values", "given", "positive", "negative"),
+    [
+        ([0, 1, 1], None, "1", "0"),
+        ([0.0, 1.0, 1.0], None, "1", "0"),
+        ([1, 2, 2], None, "1", "2"),  # 1 is what labels call positive
+        ([-1, 5, 5], None, "5", "-1"),
+        ([9, 10, 10], None, "10", "9"),  # as numbers, not as text
+        ([False, True, True], None, "True", "False"),
+        (["no", "yes", "yes"], None, "yes", "no"),
+        (["Yes", "No", "No"], None, "Yes", "No"),
+        (["bad", "good", "good"], None, "good", "bad"),
+        (["<=50K", ">50K", ">50K"], None, ">50K", "<=50K"),
+        ([0, 1, 1], "0", "0", "1"),
+        ([0.0, 1.0, 1.0], "1.0", "1", "0"),
+        (["a", "b", "c"], "b", "b", "not b"),
+    ],
+)
+def test_which_label_is_positive(values, given, positive, negative):
+    y, label, notes = read_label(pd.Series(values, name="y"), given)
+    assert (label.positive, label.negative) == (positive, negative)
+    texts = [str(int(v)) if isinstance(v, float) else str(v) for v in values]
+    assert y.tolist() == [int(text == positive) for text in texts]
+    # A choice that was made for the user is told.
+    sure = given is not None or positive.lower() in ("1", "yes", "true")
+    assert bool(notes) == (not sure or negative == "not b")
+
+
+def test_labels_that_are_none():
+    with pytest.raises(TableError, match=r"received '1' alone"):
+        read_label(pd.Series([1, 1], name="y"), None)
+    with pytest.raises(TableError, match=r"received 7: '0', '1', '2', '3', '4', ..."):
+        read_label(pd.Series(range(7), name="y"), None)
+
+
+def test_notions_are_stacked():
+    assert read_notion(None) == DemographicParity()
+    both = read_notion(["demographic_parity", "equalized_odds", "demographic_parity"])
+    assert both == DemographicParity() & "equalized_odds"
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        (range(5, 105), "numbers the rows"),
+        ([*range(99), 1000], ""),
+        ([float(i) for i in range(100)], ""),
+        ([f"n{i}" for i in range(100)], "names rows"),
+        ([f"n{i % 50}" for i in range(100)], ""),
+        ([f"n{i}" for i in range(10)], ""),  # too few to say
+        ([None] * 100, "empty"),
+    ],
+)
+def test_columns_that_should_be_no_features(values, reason):
+    said = why_not(pd.Series(values))
+    assert reason in said
+    assert bool(said) == bool(reason)
+
+
+def test_a_folder_is_there_as_a_whole_or_not_at_all(tmp_path):
+    names, target = ("record.json", "a", "b"), tmp_path / "deep" / "out"
+    with pytest.raises(KeyError), output_folder(target, names, False) as folder:
+        (folder / "a").write_text({}["what goes wrong"])
+    assert list(target.parent.iterdir()) == []
+    with output_folder(target, names, False) as folder:
+        (folder / "record.json").write_text('{"otfair": "1"}')
+        (folder / "a").write_text("1")
+        assert not target.exists()
+    with output_folder(target, names, False) as folder:
+        (folder / "b").write_text("2")
+    assert [p.name for p in target.iterdir()] == ["b"]
+    assert list(target.parent.iterdir()) == [target]
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(TableError, match="is a file"),
+        output_folder(tmp_path / "file", names, True),
+    ):
+        pass
+
+
+def test_a_file_is_there_as_a_whole_or_not_at_all(tmp_path):
+    target = tmp_path / "out.csv"
+    target.write_text("old")
+    with pytest.raises(KeyError), output_file(target) as part:
+        part.write_text({}["what goes wrong"])
+    assert target.read_text() == "old"
+    with output_file(target) as part:
+        assert part.suffix == ".csv"
+        part.write_text("new")
+    assert target.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [target]
+    with pytest.raises(TableError, match="is a folder"), output_file(tmp_path):
+        pass
+    with pytest.raises(TableError, match="can't write"), output_file(target / "below"):
+        pass
+
+
+def test_json_knows_no_nan():
+    data = {"a": np.float64("nan"), "b": [np.int64(1), float("inf")], "c": pd.DataFrame({"x": [2]})}
+    assert json.loads(to_json(data)) == {"a": None, "b": [1, None], "c": [{"x": 2}]}
+
+
+def test_tables_for_a_terminal():
+    frame = pd.DataFrame({"name": ["a", "long"], "value": [0.25, float("nan")], "n": [7, 10]})
+    assert text_table(frame).splitlines() == [
+        "name   value   n",
+        "----------------",
+        "a     0.2500   7",
+        "long       -  10",
+    ]
