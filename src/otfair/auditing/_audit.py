@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from otfair.arrays import Array
 from otfair.attributes import Columns
-from otfair.auditing._costs import Setting, transport
+from otfair.auditing._costs import transport
 from otfair.auditing._curves import curves
 from otfair.auditing._distances import Distances, Measure, reference_size
 from otfair.auditing._features import Features, read_features
@@ -28,13 +28,13 @@ from otfair.auditing._groups import compare, judge, read_notions
 from otfair.auditing._reading import Audited, read
 from otfair.auditing._regions import regions
 from otfair.auditing._report import cell, page
+from otfair.auditing._resampling import draw
 from otfair.auditing._results import Cost, Curve, Estimate, Finding, Record, Violation
 from otfair.notions import Notion
 
 LIBRARIES = ("numpy", "scipy", "torch", "pandas", "scikit-learn")
 SHOWN_PAIRS = 40
-FOR_DISTANCES = 0.6  # of the time budget; the rest is for solving, resampling and checking
-CHECKED = 1024  # people whose distances to everybody check a reference sample
+FOR_DISTANCES = 0.5  # of the time budget; the rest is for checking, solving and resampling
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,21 +182,18 @@ def audit(
     n = len(people)
     with tqdm(total=2 * len(compared) + 1, desc="audit", disable=not verbose, leave=False) as bar:
         measure = None if features is None else Measure(features, n, epsilon, random_state)
-        size, check_rows = reference, min(n, CHECKED)
+        size = reference
         if measure is not None and reference is None:
             passes, pair = len({c.fine_key for c in compared}), measure.seconds_a_pair()
             size = reference_size(n, passes, pair, FOR_DISTANCES * time_budget)
-            check_rows = int(
-                np.clip(0.2 * time_budget / (pair * n * len(compared)), 64, check_rows)
-            )
         bar.update()
-        setting = Setting(n_bootstrap, random_state, check_rows)
-        distances = Distances(people.weight, measure, size)
+        counts = draw(n, n_bootstrap, random_state)
+        distances = Distances(people.weight, people.scores, measure, size)
         findings = []
         for c in compared:
-            violation = judge(people, c, threshold, n_bootstrap, random_state)
+            violation = judge(people, c, threshold, counts)
             bar.update()
-            cost = transport(people, c, distances.of(c), measure, setting)
+            cost = transport(people, c, distances.of(c), counts)
             found = regions(people, features, cost.pairs) if features and cost.pairs else ()
             findings.append(
                 Finding(

@@ -5,14 +5,14 @@ Maths: docs/audit.md. Distances to types are known, so the receivers of a proble
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 
 from otfair.attributes import number_types, tabulate
-from otfair.auditing._distances import Measure, ToTypes
+from otfair.auditing._distances import ToTypes
 from otfair.auditing._groups import Compared
 from otfair.auditing._reading import Audited
 from otfair.auditing._resampling import by_cell, estimate, resample
@@ -27,25 +27,15 @@ TINY = 1e-12  # a score of 0 has nothing to give; solvers want a little
 SHRINKING = np.linspace(0.0, 1.2, 25)  # of the duals, in search of the best lower bound
 
 
-@dataclass(frozen=True)
-class Setting:
-    """How costs are computed."""
-
-    n_bootstrap: int
-    seed: int
-    check_rows: int  # people whose distances to everybody check a reference sample
-
-
 def transport(
-    audited: Audited, compared: Compared, to_types: ToTypes | None, measure: Measure | None,
-    setting: Setting,
-) -> Cost:  # fmt: skip
+    audited: Audited, compared: Compared, to_types: ToTypes | None, counts: np.ndarray
+) -> Cost:
     """Return the costs of fairness under one notion for one attribute."""
     types = compared.people.types.numpy()
     K, w = len(compared.people.table.type_names), audited.weight
     h = np.maximum(audited.scores, TINY)
-    cost = Cost(least_moved=_least_moved(compared, types, K, h, w, setting))
-    if to_types is None or measure is None:
+    cost = Cost(least_moved=_least_moved(compared, types, K, h, w, counts))
+    if to_types is None:
         return cost
     total = float(w @ h)
     constraints = _by_types(compared, len(h), K)
@@ -60,15 +50,13 @@ def transport(
     reference = to_types.reference
     return replace(
         cost,
-        exact=_interval(compared, t, plan, to_types.nearest, setting),
+        exact=_interval(compared, t, plan, to_types.nearest, counts),
         gap=max(0.0, t.gap / total),
         smooth=_smooth(h, to_types, constraints, total),
         moved=moved,
         distance=value / moved if moved else 0.0,
         destinations=len(h) if reference is None else len(reference),
-        sampling=None
-        if reference is None
-        else _sampling(h, w, t, types, to_types, measure, setting),
+        sampling=None if reference is None else _sampling(w * h, t, to_types),
         piled=_piled(audited, pairs, total),
         types=shown,
         flows=_flows(pairs, shown),
@@ -100,7 +88,7 @@ def _smooth(
 
 
 def _least_moved(
-    compared: Compared, types: np.ndarray, K: int, h: np.ndarray, w: np.ndarray, setting: Setting
+    compared: Compared, types: np.ndarray, K: int, h: np.ndarray, w: np.ndarray, counts: np.ndarray
 ) -> Estimate:
     """Return the share of score that must move where any two people are at distance 1."""
     weight, mass = (np.bincount(types, x, K) for x in (w, w * h))
@@ -108,20 +96,20 @@ def _least_moved(
     D = 1.0 - np.eye(K)
     t = exact_otf(np.minimum(mass / weight, 1.0), CostMatrix(D), crowd.constraints())
     share = t.plan() / mass[:, None]  # (K, K)
-    sums = resample(by_cell(types, K, w, w * h), setting.n_bootstrap, setting.seed)
+    sums = resample(by_cell(types, K, w, w * h), counts)
     masses = sums[:, K:]
     paid, sent = masses @ (share * D).sum(1), masses @ share
     return _lagrangian(compared, t, sums[:, :K], masses.sum(1), paid, sent)
 
 
 def _interval(
-    compared: Compared, t: Transport, plan: sp.csr_array, D: np.ndarray, setting: Setting
+    compared: Compared, t: Transport, plan: sp.csr_array, D: np.ndarray, counts: np.ndarray
 ) -> Estimate:
     types, K = compared.people.types.numpy(), D.shape[1]
     paid = (plan * D).sum(1)  # (n,)
     w, mass = t.problem.weight.numpy(), t.problem.mass.numpy()
     rows = [by_cell(types, K, w), sp.csr_array(np.stack([mass, paid])), sp.csr_array(plan.T)]
-    sums = resample(sp.csr_array(sp.vstack(rows)), setting.n_bootstrap, setting.seed)
+    sums = resample(sp.csr_array(sp.vstack(rows)), counts)
     return _lagrangian(compared, t, sums[:, :K], sums[:, K], sums[:, K + 1], sums[:, K + 2 :])
 
 
@@ -144,29 +132,24 @@ def _lagrangian(
     return estimate(values, 0.0)
 
 
-def _sampling(
-    h: np.ndarray, w: np.ndarray, t: Transport, types: np.ndarray, to_types: ToTypes,
-    measure: Measure, setting: Setting,
-) -> tuple[float, float]:  # fmt: skip
+def _sampling(mass: np.ndarray, t: Transport, to_types: ToTypes) -> tuple[float, float]:
     """Return between what costs the one with everybody as a destination lies.
 
     The plan found is possible there too, so it is no dearer. Any duals bound it from below; the
-    bound is a sum over people, estimated from some whose distances to everybody are measured.
+    bound is a sum over people, estimated from those whose distances to everybody are known.
     """
-    mass = w * h
     total = float(mass.sum())
-    rng = np.random.default_rng(setting.seed)
-    some = np.sort(rng.choice(len(h), size=setting.check_rows, p=mass / total))
-    whole = measure.to_everybody(some, types, to_types.nearest.shape[1])
-    part = np.minimum(to_types.nearest[some], np.inf)
-    whole = np.minimum(whole, part)
     price = t.problem.vectors.T @ t.mu  # (K,)
-    everyone = [float(mass @ (to_types.nearest - s * price).min(1)) / total for s in SHRINKING]
+    D, part, whole = to_types.nearest, to_types.nearest[to_types.checked], to_types.whole
+    everyone = np.array([float(mass @ (D - s * price).min(1)) / total for s in SHRINKING])
     drop = np.stack([(part - s * price).min(1) - (whole - s * price).min(1) for s in SHRINKING])
-    half = rng.permutation(len(some)) % 2 == 0  # one half chooses the duals, the other one judges
-    best = int(np.argmax(everyone - drop[:, half].mean(1)))
-    judged = drop[best, ~half]
-    low = everyone[best] - judged.mean() - 1.96 * judged.std(ddof=1) / np.sqrt(len(judged))
+    half = np.arange(len(part)) % 2 == 0  # each half judges the duals that the other one chose
+    bounds = []
+    for chosen_by, judged_by in ((half, ~half), (~half, half)):
+        best = int(np.argmax(everyone - drop[:, chosen_by].mean(1)))
+        bounds.append(everyone[best] - drop[best, judged_by])
+    values = np.concatenate(bounds)
+    low = values.mean() - 1.96 * values.std(ddof=1) / np.sqrt(len(values))
     high = t.primal_value / total
     return float(np.clip(low, 0.0, high)), high
 

@@ -7,7 +7,7 @@ others can only make fairness dearer, never cheaper, than everybody would.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,6 +31,8 @@ class ToTypes:
     person : (n, K) who is nearest; oneself for the own type.
     soft : (n, K) soft distances at `epsilon`.
     reference : (m,) the people who could receive score; None for everybody.
+    checked : (r,) people, drawn by their score, whose distances to everybody are known too.
+    whole : (r, K) those distances.
     """
 
     nearest: np.ndarray
@@ -38,6 +40,8 @@ class ToTypes:
     soft: np.ndarray
     epsilon: float
     reference: np.ndarray | None
+    checked: np.ndarray
+    whole: np.ndarray
 
     def merged(self, parts: np.ndarray, count: int) -> ToTypes:
         """Merge types: `parts` (K,) says which of `count` types each one becomes a part of."""
@@ -47,15 +51,15 @@ class ToTypes:
         nearest = np.empty((n, count))
         person = np.empty((n, count), dtype=np.int64)
         soft = np.empty((n, count))
+        whole = np.empty((len(self.checked), count))
         for k in range(count):
             some = np.flatnonzero(parts == k)
             best = self.nearest[:, some].argmin(1)[:, None]
             nearest[:, k] = np.take_along_axis(self.nearest[:, some], best, 1)[:, 0]
             person[:, k] = np.take_along_axis(self.person[:, some], best, 1)[:, 0]
             soft[:, k] = -eps * np.logaddexp.reduce(self.soft[:, some] / -eps, axis=1)
-        return ToTypes(
-            nearest=nearest, person=person, soft=soft, epsilon=eps, reference=self.reference
-        )
+            whole[:, k] = self.whole[:, some].min(1)
+        return replace(self, nearest=nearest, person=person, soft=soft, whole=whole)
 
 
 class Measure:
@@ -76,9 +80,17 @@ class Measure:
         return (time.perf_counter() - started) / len(some) ** 2
 
     def to_types(
-        self, types: np.ndarray, count: int, weight: np.ndarray, size: int | None
+        self,
+        types: np.ndarray,
+        count: int,
+        weight: np.ndarray,
+        mass: np.ndarray,
+        size: int | None = None,
     ) -> ToTypes:
-        """Measure from everybody to every type, through `size` people (None: everybody)."""
+        """Measure from everybody to every type, through `size` people (None: everybody).
+
+        As many people, drawn by their `mass`, are measured to everybody to check a sample.
+        """
         reference = self._reference(types, count, size)
         chosen = np.arange(self.n) if reference is None else reference
         there = self.features.encode(chosen)
@@ -100,20 +112,30 @@ class Measure:
             own = soft[everybody, types] / -self.epsilon
             soft[everybody, types] = -self.epsilon * np.logaddexp(own, np.log(weight))
         nearest[everybody, types], person[everybody, types] = 0.0, everybody
+        checked = everybody[:0]
+        if reference is not None:
+            rng = np.random.default_rng([self.seed, 1])
+            checked = rng.choice(self.n, size=len(reference), p=mass / mass.sum())
         return ToTypes(
-            nearest=nearest, person=person, soft=soft, epsilon=self.epsilon, reference=reference
+            nearest=nearest,
+            person=person,
+            soft=soft,
+            epsilon=self.epsilon,
+            reference=reference,
+            checked=checked,
+            whole=self._to_everybody(checked, types, nearest[checked]),
         )
 
-    def to_everybody(self, rows: np.ndarray, types: np.ndarray, count: int) -> np.ndarray:
+    def _to_everybody(self, rows: np.ndarray, types: np.ndarray, nearest: np.ndarray) -> np.ndarray:
         """Distance of some people to the nearest of everybody of each type, (r, K)."""
-        here = self.features.encode(rows)
-        nearest = np.full((len(rows), count), np.inf)
+        if not len(rows):
+            return nearest
+        here, count = self.features.encode(rows), nearest.shape[1]
         for start in range(0, self.n, BLOCK):
             there = np.arange(start, min(self.n, start + BLOCK))
             cloud = PointCloud(here, self.features.encode(there), scale=self.scale)
             found = cloud.nearest_distances(types[there], n_types=count).values.numpy()
             np.minimum(nearest, found, out=nearest)
-        nearest[np.arange(len(rows)), types[rows]] = 0.0
         return nearest
 
     def _block(
@@ -141,8 +163,11 @@ class Measure:
 class Distances:
     """Distances to types, measured once for the notions that divide people alike."""
 
-    def __init__(self, weight: np.ndarray, measure: Measure | None, size: int | None) -> None:
-        self._weight, self._measure, self._size = weight, measure, size
+    def __init__(
+        self, weight: np.ndarray, scores: np.ndarray, measure: Measure | None, size: int | None
+    ) -> None:
+        self._weight, self._mass = weight, weight * scores
+        self._measure, self._size = measure, size
         self._last: tuple[object, ToTypes] | None = None
 
     def of(self, compared: Compared) -> ToTypes | None:
@@ -152,7 +177,7 @@ class Distances:
         fine, count = compared.fine, int(compared.fine.max()) + 1
         if self._last is None or self._last[0] != compared.fine_key:
             self._last = None  # the old ones go before the new ones come
-            measured = self._measure.to_types(fine, count, self._weight, self._size)
+            measured = self._measure.to_types(fine, count, self._weight, self._mass, self._size)
             self._last = (compared.fine_key, measured)
         parts = np.zeros(count, dtype=np.int64)
         parts[fine] = compared.people.types.numpy()

@@ -15,7 +15,7 @@ from otfair.arrays import Column
 from otfair.attributes import Attribute, Strata, number_types, read_group, tabulate
 from otfair.auditing._reading import Audited
 from otfair.auditing._resampling import by_cell, estimate, resample
-from otfair.auditing._results import Estimate, Group, Violation
+from otfair.auditing._results import Estimate, Group, Violation, number_text
 from otfair.constraints import People
 from otfair.notions import ConditionalParity, Notion, _GroupNotion, as_notion
 
@@ -107,7 +107,9 @@ def bin_numbers(values: np.ndarray, name: str) -> tuple[Attribute, Attribute]:
     fine, coarse = (_bins(values, count) for count in (BINS, QUARTERS))
     means = np.bincount(fine, values) / np.bincount(fine)
     ends = [(values[coarse == k].min(), values[coarse == k].max()) for k in np.unique(coarse)]
-    names = [f"{name} {a:.4g}" if a == b else f"{name} {a:.4g} to {b:.4g}" for a, b in ends]
+    names = [
+        f"{name} {number_text(a)}" + (f" to {number_text(b)}" if a < b else "") for a, b in ends
+    ]
     return (
         Attribute(fine, means, name, is_group=False),
         Attribute(coarse, np.array(names, dtype=object), name, is_group=True),
@@ -123,9 +125,7 @@ def _bins(values: np.ndarray, count: int) -> np.ndarray:
     return np.asarray(np.unique(codes, return_inverse=True)[1])
 
 
-def judge(
-    audited: Audited, compared: Compared, threshold: float, n_bootstrap: int, seed: int
-) -> Violation:
+def judge(audited: Audited, compared: Compared, threshold: float, counts: np.ndarray) -> Violation:
     """Measure how unfair the scores are, with intervals."""
     h, w, y = audited.scores, audited.weight, audited.labels
     names = [str(v) for v in compared.groups.values]
@@ -139,7 +139,7 @@ def judge(
         s = (s - s.mean()) / s.std()
         strata = np.where(inside, compared.strata.codes, -1)
         A = sp.csr_array(sp.vstack([A, by_cell(strata, S, w * s, w * s**2, w * s * h)]))
-    sums = resample(A, n_bootstrap, seed)  # (R, q S G [+ 3 S])
+    sums = resample(A, counts)  # (R, q S G [+ 3 S])
     cut = len(columns) * S * G
     W, first, second, positive, *labelled = np.moveaxis(
         sums[:, :cut].reshape(len(sums), len(columns), S, G), 1, 0
@@ -155,7 +155,7 @@ def judge(
         largest = np.abs(rows).max((1, 2))
         off = np.abs(rows[1:] - rows[0]).max((1, 2))
     worst = np.unravel_index(int(np.abs(rows[0]).argmax()), rows[0].shape)
-    counts = np.bincount(cells[inside], minlength=S * G).reshape(S, G)
+    sizes = np.bincount(cells[inside], minlength=S * G).reshape(S, G)
     stratum_names = compared.strata.names
     given = f" | {stratum_names[worst[0]]}" if stratum_names[worst[0]] else ""
     return Violation(
@@ -167,10 +167,10 @@ def judge(
         rate_difference=_spread(rate),
         rate_ratio=_ratio(rate),
         groups=tuple(
-            _group(names[g], stratum_names[s_], int(counts[s_, g]), mean, rate, base, s_, g)
+            _group(names[g], stratum_names[s_], int(sizes[s_, g]), mean, rate, base, s_, g)
             for s_ in range(S)
             for g in range(G)
-            if counts[s_, g]
+            if sizes[s_, g]
         ),
     )
 

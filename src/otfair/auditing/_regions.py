@@ -9,7 +9,7 @@ import pandas as pd
 
 from otfair.auditing._features import Features, is_number
 from otfair.auditing._reading import Audited
-from otfair.auditing._results import Estimate, Pairs, Region
+from otfair.auditing._results import Estimate, Pairs, Region, number_text
 
 BINS = 5  # of a number, by quantiles
 LEAST_PEOPLE = 30  # with a value, for it to be ranked
@@ -55,7 +55,8 @@ def _shares(mass: np.ndarray, codes: np.ndarray, K: int) -> list[Estimate]:
     squares = np.bincount(codes[inside], mass[inside] ** 2, K)
     everything = float(mass @ mass)
     # sum_i m_i^2 (1[i in value] - share)^2, over people.
-    error = np.sqrt(squares * (1 - 2 * share) + everything * share**2) / total
+    spread = squares * (1 - 2 * share) + everything * share**2
+    error = np.sqrt(np.maximum(spread, 0.0)) / total
     low, high = np.clip(share - 1.96 * error, 0, 1), np.clip(share + 1.96 * error, 0, 1)
     return [Estimate(*map(float, ends)) for ends in zip(share, low, high)]
 
@@ -75,7 +76,7 @@ def binned(column: pd.Series[Any]) -> tuple[np.ndarray, list[str]]:
             (present[codes[~gaps] == k].min(), present[codes[~gaps] == k].max())
             for k in range(len(edges))
         ]
-        names = [f"{a:.4g}" if a == b else f"{a:.4g} to {b:.4g}" for a, b in ends]
+        names = [number_text(a) + (f" to {number_text(b)}" if a < b else "") for a, b in ends]
     else:
         codes, found = pd.factorize(column)
         names = [str(value) for value in found]

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from otfair.auditing._drawing import calibrations, densities, dots, percent, rocs, sankey
 from otfair.auditing._features import is_number
 from otfair.auditing._groups import FEW, WIDE
-from otfair.auditing._results import Cost, Curve, Estimate, Finding, Violation
+from otfair.auditing._results import Cost, Curve, Estimate, Finding, Violation, number_text
 
 if TYPE_CHECKING:
     from otfair.auditing._audit import Audit
@@ -168,7 +168,7 @@ def _values(a: Any, b: Any, unit: float | None) -> tuple[str, str, bool]:
     if any(gaps) or unit is None:
         texts = ["missing" if gap else str(v) for v, gap in zip((a, b), gaps)]
         return texts[0], texts[1], texts[0] != texts[1]
-    return f"{a:.6g}", f"{b:.6g}", abs(float(a) - float(b)) > NEAR * unit
+    return number_text(a), number_text(b), abs(float(a) - float(b)) > NEAR * unit
 
 
 def short(finding: Finding, name: str) -> str:
@@ -235,6 +235,17 @@ def _percents(e: Estimate | None) -> str:
     return f"{percent(e.value)} ({100 * e.low:.1f} to {100 * e.high:.1f} %)"
 
 
+def _share(e: Estimate) -> Markup:
+    ends = f"{100 * e.low:.1f} to {100 * e.high:.1f} %"
+    return Markup('{} <span class="ci">{}</span>').format(percent(e.value), ends)
+
+
+def _certificate(gap: float) -> str:
+    if gap < 1e-9:
+        return "optimal: its duality gap is below 1e-9"
+    return f"no plan is cheaper by more than {gap:.1e} (duality gap)"
+
+
 def _title(notion: str) -> str:
     return NOTIONS[notion][0]
 
@@ -248,7 +259,8 @@ def _environment() -> Environment:
     environment.filters |= {
         "interval": _interval, "percent": percent, "percents": _percents, "named": _title,
         "meaning": lambda notion: NOTIONS[notion][1], "sentence": sentence, "verdict": verdict,
-        "cell": _cell, "dots": _dots, "sankey": _sankey,
+        "cell": _cell, "share": _share, "certificate": _certificate, "dots": _dots,
+        "sankey": _sankey,
     }  # fmt: skip
     environment.globals |= {"short": short, "open_pairs": OPEN_PAIRS}
     return environment

@@ -11,20 +11,20 @@ import scipy.sparse as sp
 
 from otfair.auditing._results import Estimate
 
-BLOCK = 2**24  # counts held at once
 
-
-def resample(A: sp.csr_array, n_bootstrap: int, seed: int) -> np.ndarray:
-    """Return A @ counts for everybody once, then for each resample, (1 + n_bootstrap, s)."""
-    n = A.shape[1]
+def draw(n: int, n_bootstrap: int, seed: int) -> np.ndarray:
+    """Return how often each of n people is in each resample, (n_bootstrap, n), as small numbers."""
     rng = np.random.default_rng(seed)
-    sums = [A @ np.ones((n, 1))]
-    step = max(1, BLOCK // n)
-    for start in range(0, n_bootstrap, step):
-        many = range(min(step, n_bootstrap - start))
-        counts = [np.bincount(rng.integers(n, size=n), minlength=n) for _ in many]
-        sums.append(A @ np.column_stack(counts).astype(np.float64))
-    return np.asarray(np.hstack(sums).T)
+    counts = np.empty((n_bootstrap, n), dtype=np.uint8)  # more than 255 times never happens
+    for one in counts:
+        one[:] = np.bincount(rng.integers(n, size=n), minlength=n)
+    return counts
+
+
+def resample(A: sp.csr_array, counts: np.ndarray) -> np.ndarray:
+    """Return A @ counts for everybody once, then for each resample, (1 + n_bootstrap, s)."""
+    resampled = (A @ one.astype(np.float64) for one in counts)
+    return np.stack([A @ np.ones(A.shape[1]), *resampled])
 
 
 def by_cell(cells: np.ndarray, count: int, *columns: np.ndarray) -> sp.csr_array:

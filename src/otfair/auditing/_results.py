@@ -16,6 +16,11 @@ class Estimate:
     high: float
 
 
+def number_text(value: float) -> str:
+    """Return a number of a table as readers like it."""
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Group:
     """One group of an attribute, among the people a notion compares.
@@ -153,8 +158,8 @@ class Region:
 
     @property
     def excess(self) -> float:
-        """By how much they give or receive more than their share of score."""
-        return max(self.given.value, self.received.value) - self.score
+        """By how much they surely give or receive more than their share of score (95 %)."""
+        return max(self.given.low, self.received.low) - self.score
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,437 @@
+"""What an audit finds, against the library's own costs and metrics, closed forms and re-solving."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.metrics import roc_auc_score
+
+import otfair
+from otfair.auditing import _audit
+from otfair.auditing._costs import _by_types, _interval
+from otfair.auditing._curves import auc, calibration, roc
+from otfair.auditing._distances import Measure, reference_size
+from otfair.auditing._features import read_features
+from otfair.auditing._groups import compare, read_notions
+from otfair.auditing._reading import read
+from otfair.auditing._resampling import by_cell, draw, estimate, resample
+from otfair.geometry import CostMatrix
+
+N = 400
+approx = pytest.approx
+
+
+@pytest.fixture(scope="module")
+def data():
+    return otfair.load_dataset("synthetic", n=N)
+
+
+@pytest.fixture(scope="module")
+def found(data):
+    return otfair.audit(
+        data.truth.scores,
+        data.X,
+        sensitive_features=data.sensitive_features,
+        labels=data.y,
+        n_bootstrap=50,
+    )
+
+
+def finding(found, notion: str, attribute: str):
+    return next(f for f in found.findings if (f.notion, f.attribute) == (notion, attribute))
+
+
+def people(data, **options):
+    defaults = {"continuous": (), "categorical": (), "positive_label": None}
+    h, s = np.asarray(data.truth.scores), data.sensitive_features
+    return read(h, data.X, s, data.y, None, **(defaults | options))
+
+
+def test_there_is_a_finding_for_each_notion_and_attribute(found):
+    assert [(f.attribute, f.notion) for f in found.findings] == [
+        (attribute, notion)
+        for attribute in ("sex", "origin", "age")
+        for notion in ("demographic_parity", "equalized_odds")
+    ]
+    assert found.worst == max(v.value.value for v in found.violations)
+
+
+@pytest.mark.parametrize("attribute", ["sex", "origin", "age"])
+def test_violations_are_those_of_the_metrics(found, data, attribute):
+    h, s = data.truth.scores, data.sensitive_features[attribute]
+    pdp = finding(found, "demographic_parity", attribute).violation.value
+    peo = finding(found, "equalized_odds", attribute).violation.value
+    assert pdp.value == approx(otfair.pdp_violation(h, s))
+    assert peo.value == approx(otfair.peo_violation(h, s, data.y))
+    assert pdp.low < pdp.value < pdp.high
+
+
+@pytest.mark.parametrize("attribute", ["sex", "origin"])
+def test_differences_of_rates_are_those_of_the_metrics(found, data, attribute):
+    h, s = data.truth.scores, data.sensitive_features[attribute]
+    of = lambda notion: finding(found, notion, attribute).violation.rate_difference.value
+    assert of("demographic_parity") == approx(otfair.demographic_parity_difference(h, s))
+    assert of("equalized_odds") == approx(otfair.equalized_odds_difference(h, s, data.y))
+
+
+def test_groups_have_the_means_and_rates_of_their_people(found, data):
+    h = pd.Series(data.truth.scores)
+    by = h.groupby(data.sensitive_features["origin"].to_numpy())
+    for group in finding(found, "demographic_parity", "origin").violation.groups:
+        own = by.get_group(group.group.removeprefix("origin="))
+        assert group.people == len(own)
+        assert group.mean_score.value == approx(own.mean())
+        assert group.rate.value == approx((own > 0.5).mean())
+
+
+@pytest.mark.parametrize("notion", ["demographic_parity", "equalized_odds"])
+@pytest.mark.parametrize("attribute", ["sex", "origin"])
+def test_costs_are_those_of_the_library(found, data, notion, attribute):
+    h, s = np.asarray(data.truth.scores), data.sensitive_features[attribute]
+    geometry = otfair.PointCloud(otfair.TableEncoder().fit_transform(data.X), scale="median")
+    constraints = otfair.as_notion(notion).constraints(s, data.y)
+    exact = otfair.exact_otf(h, geometry, constraints)
+    smooth = otfair.adjusted_otf(h, geometry, constraints, epsilon=1e-3)
+    cost = finding(found, notion, attribute).cost
+    assert cost.exact.value == approx(exact.value / h.sum())
+    assert cost.smooth == approx(smooth.value / h.sum(), rel=1e-6)
+    assert cost.gap < 1e-9
+    moved = exact.flows.mass.sum() - np.trace(exact.flows.mass)
+    assert cost.moved == approx(moved / h.sum())
+    assert cost.moved * cost.distance == approx(cost.exact.value)
+
+
+def test_pairs_sum_to_flows_and_flows_to_the_cost(found):
+    for f in found.findings:
+        pairs, names = f.cost.pairs, f.cost.types
+        for flow in f.cost.flows:
+            there = (pairs.giver_type == names.index(flow.giver)) & (
+                pairs.receiver_type == names.index(flow.receiver)
+            )
+            assert pairs.mass[there].sum() == approx(flow.mass)
+            assert pairs.mass[there] @ pairs.distance[there] == approx(flow.mass * flow.distance)
+        assert sum(flow.mass for flow in f.cost.flows) == approx(f.cost.moved)
+        assert sum(x.mass * x.distance for x in f.cost.flows) == approx(f.cost.exact.value)
+        assert (np.diff(pairs.mass) <= 0).all()
+
+
+def test_pairs_are_real_people_at_their_distance(found, data):
+    geometry = otfair.PointCloud(otfair.TableEncoder().fit_transform(data.X), scale="median")
+    C = geometry.cost_matrix().numpy()
+    sex = data.sensitive_features["sex"].to_numpy()
+    pairs = finding(found, "demographic_parity", "sex").cost.pairs
+    assert C[pairs.giver, pairs.receiver] == approx(pairs.distance)
+    assert (sex[pairs.giver] != sex[pairs.receiver]).all()
+
+
+def test_without_distances_the_gap_between_two_groups_must_move(found, data):
+    # Of two groups with masses m and shares p, the richer one must give p2 m1 - p1 m2.
+    h, women = data.truth.scores, (data.sensitive_features["sex"] == "Female").to_numpy()
+    share, mass = women.mean(), h[women].sum() / h.sum()
+    least = finding(found, "demographic_parity", "sex").cost.least_moved
+    assert least.value == approx(abs(share - mass))
+    assert least.low < least.value < least.high
+
+
+def test_fair_scores_cost_nothing(data):
+    h = np.tile([0.2, 0.8], N // 2)
+    s = np.repeat(["a", "b"], N // 2)
+    a = otfair.audit(h, data.X, sensitive_features=s, n_bootstrap=20)
+    cost = a.findings[0].cost
+    assert (a.worst, cost.moved, cost.exact.value) == approx((0, 0, 0), abs=1e-9)
+    assert a.findings[0].violation.chance > 0
+    assert "no score must move" in a.to_html()
+
+
+def test_the_interval_of_the_cost_is_that_of_solving_anew(data):
+    # To first order: resampled costs by the Lagrangian against solving each resample.
+    audited = people(data)
+    measure = Measure(read_features(audited, ()), N, 1e-3, 0)
+    compared = compare(audited, read_notions("demographic_parity", None)[0])[1]
+    types, K = compared.people.types.numpy(), len(compared.people.table.type_names)
+    D = measure.to_types(types, K, audited.weight, audited.scores).nearest
+    h = audited.scores
+    solved = otfair.exact_otf(h, CostMatrix(D), _by_types(compared, N, K))
+    rng = np.random.default_rng(0)
+    anew = []
+    for _ in range(60):
+        counts = np.bincount(rng.integers(N, size=N), minlength=N).astype(np.float64)
+        again = replace(compared, people=replace(compared.people, weight=torch.as_tensor(counts)))
+        anew.append(otfair.exact_otf(h, CostMatrix(D), _by_types(again, N, K)).value / (counts @ h))
+    interval = _interval(compared, solved, solved.plan(sparse=True), D, draw(N, 60, 0))
+    low, high = np.percentile(anew, (2.5, 97.5))
+    width = high - low
+    assert interval.low == approx(low, abs=0.15 * width)
+    assert interval.high == approx(high, abs=0.15 * width)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_a_reference_sample_adds_is_bounded(found, data, seed):
+    sampled = otfair.audit(
+        data.truth.scores,
+        data.X,
+        sensitive_features=data.sensitive_features[["sex", "origin"]],
+        labels=data.y,
+        reference=100,
+        n_bootstrap=0,
+        random_state=seed,
+    )
+    for f in sampled.findings:
+        whole = finding(found, f.notion, f.attribute).cost.exact.value
+        low, high = f.cost.sampling
+        assert low <= whole <= high == approx(f.cost.exact.value)
+        assert f.cost.destinations < N
+
+
+def test_everybody_is_the_reference_where_time_allows(found):
+    assert all(f.cost.sampling is None and f.cost.destinations == N for f in found.findings)
+    assert reference_size(1000, 2, 1e-9, 10.0) is None
+    assert reference_size(10**6, 2, 1e-8, 100.0) == 4096
+    assert reference_size(10**6, 2, 1e-8, 1e-3) == 512
+
+
+def test_a_weight_counts_as_copies(data):
+    h, s = np.asarray(data.truth.scores)[:120], data.sensitive_features.iloc[:120][["sex", "age"]]
+    X, y = data.X.iloc[:120], data.y[:120]
+    weight = np.random.default_rng(1).integers(1, 4, 120)
+    copies = np.repeat(np.arange(120), weight)
+    options = {"n_bootstrap": 0}
+    one = otfair.audit(h, X, sensitive_features=s, labels=y, sample_weight=weight, **options)
+    encoder = read_features(one.people, ()).encoder
+    many = otfair.audit(
+        h[copies],
+        encoder.transform(X.iloc[copies]),  # distances of the same columns, standardised alike
+        sensitive_features=s.iloc[copies],
+        labels=y[copies],
+        **options,
+    )
+    for a, b in zip(one.findings[:2], many.findings[:2]):  # quantile bins of age are not weighted
+        assert a.violation.value.value == approx(b.violation.value.value)
+        assert a.violation.rate_ratio.value == approx(b.violation.rate_ratio.value)
+        assert a.cost.least_moved.value == approx(b.cost.least_moved.value)
+        assert a.cost.moved == approx(b.cost.moved, rel=0.05)
+
+
+def test_without_features_distances_are_ignored(data):
+    a = otfair.audit(data.truth.scores, sensitive_features=data.sensitive_features["sex"])
+    cost = a.findings[0].cost
+    assert cost.exact is None
+    assert cost.pairs is None
+    assert np.isnan(a.summary()["otf_cost"][0])
+    assert "at least" in a.to_html()
+    with pytest.raises(ValueError, match="pass `X`"):
+        a.counterparts()
+
+
+def test_every_notion_can_be_asked_for(data):
+    s = data.sensitive_features[["sex", "origin"]]
+    a = otfair.audit(
+        data.truth.scores,
+        data.X,
+        sensitive_features=s,
+        labels=data.y,
+        notions=[
+            "equal_opportunity",
+            otfair.PredictiveEquality(),
+            otfair.ConditionalParity(control="origin"),
+        ],
+        n_bootstrap=10,
+    )
+    assert {f.notion for f in a.findings} == {
+        "equal_opportunity",
+        "predictive_equality",
+        "conditional_parity",
+    }
+    for f in a.findings:
+        notion = f.notion if f.notion != "conditional_parity" else None
+        if notion:
+            fair = otfair.as_notion(notion).constraints(s[f.attribute], data.y)
+            assert len(f.violation.groups) == len(fair.names)
+    within = finding(a, "conditional_parity", "sex").violation
+    assert {g.stratum for g in within.groups} == {
+        "origin=Local",
+        "origin=Regional",
+        "origin=Abroad",
+    }
+    assert "Conditional parity by sex" in a.to_html()
+
+
+def test_notions_that_compare_no_groups_are_refused(data):
+    s = data.sensitive_features["sex"]
+    own = otfair.LinearNotion(lambda s, y: np.ones((1, len(s))))
+    with pytest.raises(ValueError, match="LinearNotion does not"):
+        otfair.audit(data.truth.scores, sensitive_features=s, notions=[own])
+    with pytest.raises(ValueError, match="compares people of equal label"):
+        otfair.audit(data.truth.scores, sensitive_features=s, notions="equalized_odds")
+    with pytest.raises(ValueError, match="`notions` is empty"):
+        otfair.audit(data.truth.scores, sensitive_features=s, notions=[])
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"threshold": 2}, "`threshold`"),
+        ({"epsilon": 0}, "`epsilon`"),
+        ({"n_bootstrap": -1}, "`n_bootstrap`"),
+        ({"time_budget": 0}, "`time_budget`"),
+        ({"reference": 0}, "`reference`"),
+    ],
+)
+def test_settings_out_of_range_are_named(setting, message):
+    with pytest.raises(ValueError, match=message):
+        otfair.audit([0.1, 0.2], sensitive_features=["a", "b"], **setting)
+
+
+def test_small_groups_are_told(data):
+    rare = np.array(["common"] * (N - 8) + ["rare"] * 8)
+    a = otfair.audit(data.truth.scores, sensitive_features={"kind": rare})
+    small = {g.group: g.small for g in a.findings[0].violation.groups}
+    assert small == {"kind=common": False, "kind=rare": True}
+    assert a.summary()["small_groups"][0] == "kind=rare"
+    assert "Too few people to say: rare (8)" in a.to_html()
+
+
+def test_a_group_of_one_is_audited_and_called_small():
+    h = np.linspace(0.1, 0.9, 40)
+    s = ["a"] * 39 + ["b"]
+    X = np.arange(80.0).reshape(40, 2) % 7
+    group = otfair.audit(h, X, sensitive_features=s).findings[0].violation.groups[1]
+    assert (group.people, group.small, group.mean_score.value) == (1, True, 0.9)
+
+
+def test_decisions_and_scores_at_the_ends_are_fine(data):
+    s = data.sensitive_features["sex"]
+    decided = np.asarray(data.truth.scores) > 0.5
+    a = otfair.audit(decided, data.X, sensitive_features=s, n_bootstrap=10)
+    difference = otfair.demographic_parity_difference(decided, s)
+    assert a.findings[0].violation.rate_difference.value == approx(difference)
+    assert a.findings[0].violation.mean_difference.value == approx(difference)
+    assert a.findings[0].cost.exact.value > 0
+
+
+def test_moved_score_is_found_where_it_was_put():
+    # Only in one town do people of the other group live nearby, so all that moves, moves there.
+    rng = np.random.default_rng(0)
+    town, group = rng.choice(["here", "there"], 600), rng.choice(["a", "b"], 600)
+    h = 0.4 + 0.1 * rng.random(600) + 0.1 * (group == "a")
+    street = rng.normal(size=600) + np.where(town == "here", 0, np.where(group == "a", 9, -9))
+    a = otfair.audit(h, pd.DataFrame({"town": town, "street": street}), sensitive_features=group)
+    first = a.findings[0].regions[0]
+    assert (first.column, first.value) == ("town", "here")
+    assert first.given.value > 0.95
+    assert first.excess > 0.2
+    for column in ("town", "street"):
+        some = [r for r in a.findings[0].regions if r.column == column]
+        for of in (lambda r: r.people, lambda r: r.score, lambda r: r.given.value):
+            assert sum(map(of, some)) == approx(1)
+
+
+def test_summary_is_a_table_of_figures(found):
+    table = found.summary()
+    assert len(table) == len(found.findings)
+    assert table["violation"].max() == found.worst
+    assert {"rate_ratio", "otf_cost", "otf_smooth", "least_moved_low"} < set(table.columns)
+
+
+def test_counterparts_are_features_side_by_side(found, data):
+    table = found.counterparts("equalized_odds", "sex", top=5)
+    assert len(table) == 5
+    first = table.iloc[0]
+    assert first["giver: income"] == data.X["income"].iloc[first["giver"]]
+    assert first["receiver_score"] == data.truth.scores[first["receiver"]]
+    with pytest.raises(ValueError, match="no finding"):
+        found.counterparts("equalized_odds", "height")
+
+
+def test_json_holds_everything_in_plain_numbers(found, tmp_path):
+    path = tmp_path / "audit.json"
+    text = found.to_json(path)
+    assert path.read_text("utf-8") == text
+    plain = json.loads(text)
+    assert plain["worst"] == found.worst
+    first = plain["findings"][0]
+    assert first["violation"]["value"]["low"] == found.violations[0].value.low
+    assert len(first["cost"]["pairs"]) <= 40
+    assert plain["record"]["checksum"] == found.record.checksum
+
+
+def test_json_without_resamples_has_no_intervals(data):
+    a = otfair.audit(data.truth.scores, sensitive_features=data.y, n_bootstrap=0)
+    value = json.loads(a.to_json())["findings"][0]["violation"]["value"]
+    assert value["low"] is None
+    assert value["value"] > 0
+
+
+def test_the_same_seed_gives_the_same_audit(data):
+    one, two = (
+        otfair.audit(data.truth.scores, data.X, sensitive_features=data.y, n_bootstrap=10)
+        for _ in range(2)
+    )
+    pd.testing.assert_frame_equal(one.summary(), two.summary())
+
+
+def test_resampled_means_spread_like_the_standard_error():
+    values = np.random.default_rng(0).normal(size=500)
+    sums = resample(by_cell(np.zeros(500, int), 1, values), draw(500, 400, 0))[:, 0] / 500
+    assert sums[0] == approx(values.mean())
+    assert sums[1:].std() == approx(values.std() / np.sqrt(500), rel=0.1)
+    e = estimate(sums)
+    assert e.high - e.low == approx(2 * 1.96 * values.std() / np.sqrt(500), rel=0.15)
+
+
+def test_auc_is_that_of_scikit_learn_and_its_interval_that_of_resampling():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=300)
+    h = np.round(np.clip(0.5 + 0.15 * y + 0.2 * rng.normal(size=300), 0, 1), 2)
+    w = rng.integers(1, 4, 300).astype(float)
+    assert auc(h, y, w).value == approx(roc_auc_score(y, h, sample_weight=w))
+    e = auc(h, y, np.ones(300))
+    draws = rng.integers(300, size=(400, 300))
+    spread = np.std([roc_auc_score(y[i], h[i]) for i in draws])
+    assert e.high - e.low == approx(2 * 1.96 * spread, rel=0.15)
+
+
+def test_roc_has_few_points_and_the_right_area():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=5000)
+    h = rng.random(5000) ** np.where(y, 0.5, 1.5)
+    a, b = np.transpose(roc(h, y, np.ones(5000)))
+    assert len(a) <= 200
+    assert (a[0], b[0], a[-1], b[-1]) == (0, 0, 1, 1)
+    assert np.trapezoid(b, a) == approx(roc_auc_score(y, h), abs=1e-3)
+
+
+def test_calibrated_scores_are_within_their_intervals():
+    rng = np.random.default_rng(0)
+    h = rng.random(20_000)
+    points = calibration(h, (rng.random(20_000) < h).astype(int), np.ones(20_000))
+    assert len(points) == 10
+    assert sum(e.low <= score <= e.high for score, e, _ in points) >= 8
+
+
+def test_curves_are_of_every_group(found, data):
+    women = next(c for c in found.curves if c.group == "sex=Female")
+    inside = (data.sensitive_features["sex"] == "Female").to_numpy()
+    h, y = np.asarray(data.truth.scores)[inside], data.y[inside]
+    assert women.people == inside.sum()
+    assert sum(women.density) == approx(1)
+    assert women.auc.value == approx(roc_auc_score(y, h))
+
+
+def test_progress_is_shown_when_asked_for(data, capsys):
+    options = {"sensitive_features": data.y, "n_bootstrap": 0}
+    otfair.audit(data.truth.scores, **options)
+    assert capsys.readouterr().err == ""
+    otfair.audit(data.truth.scores, verbose=True, **options)
+    assert "audit" in capsys.readouterr().err
+
+
+def test_the_shown_pairs_are_as_many_in_json_as_on_the_page():
+    from otfair.auditing import _report
+
+    assert _audit.SHOWN_PAIRS == _report.SHOWN_PAIRS
