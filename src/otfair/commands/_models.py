@@ -50,7 +50,7 @@ def make_classifier(kind: str, notion: Notion, **settings: Any) -> Any:
             f"--model {kind} needs {kind}, which is not installed. Install it with "
             f"`pip install 'otfair[{kind}]'`, or leave --model out."
         )
-    return boosting(notion, booster=kind, **settings)
+    return boosting(booster=kind, notion=notion, **settings)
 
 
 def train(classifier: Any, task: Task) -> Any:
