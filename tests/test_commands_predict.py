@@ -108,6 +108,15 @@ def test_gaps_are_known_from_text_that_should_be_a_number(model, people):
     refused(otfair("predict", model, path), "'income'", "'12,000' in row 7")
 
 
+def test_values_that_were_never_seen_are_told(model, people):
+    path, frame = people
+    write(frame.assign(area="elsewhere"), path)
+    said = otfair("predict", model, path)
+    assert said.code == 0
+    assert said.err.startswith("otfair: warning: no value of column 'area' was there in training")
+    assert said.err.count("\n") == 1
+
+
 def test_the_table_is_never_written_over(model, people):
     path, _ = people
     before = path.read_bytes()

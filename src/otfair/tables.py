@@ -202,11 +202,19 @@ def _as_kind(column: pd.Series[Any], kind: str) -> Any:
         # A gap would make floats of integers, and floats are never groups.
         return column.astype(("Int64" if gaps.any() else np.int64) if whole else np.float64)
     text = column.astype(object)
-    text[~gaps] = [_plain(v) for v in text[~gaps]]
+    text[~gaps] = [plain_text(v) for v in text[~gaps]]
     return text.where(~gaps, None)
 
 
-def _plain(value: Any) -> str:
+def plain_text(value: Any) -> str:
+    """Return a value as text; a whole number has no point, whatever type a gap made of it.
+
+    Examples
+    --------
+    >>> from otfair.tables import plain_text
+    >>> plain_text(3.0), plain_text(0.5), plain_text("3.0")
+    ('3', '0.5', '3.0')
+    """
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 

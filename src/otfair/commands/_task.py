@@ -17,6 +17,7 @@ from otfair.notions import Notion, as_notion
 from otfair.tables import (
     Table,
     TableError,
+    plain_text,
     read_sensitive,
     read_table,
     require_columns,
@@ -176,7 +177,7 @@ def why_not(column: pd.Series[Any]) -> str:
 
 def read_label(column: pd.Series[Any], positive: str | None) -> tuple[np.ndarray, Label, list[str]]:
     """Return labels as 0 and 1, what they are called, and notes on the choice."""
-    texts = column.astype(object).map(_text)
+    texts = column.astype(object).map(plain_text)
     values = sorted(texts.unique(), key=_order)
     shown = ", ".join(map(repr, values[:5])) + (", ..." if len(values) > 5 else "")
     name = str(column.name)
@@ -185,7 +186,7 @@ def read_label(column: pd.Series[Any], positive: str | None) -> tuple[np.ndarray
             f"label {name!r} must have two values; received {shown} alone. Is it the right column?"
         )
     if positive is not None:
-        match = [v for v in values if v == positive or _text(_number(positive)) == v]
+        match = [v for v in values if v == positive or plain_text(_number(positive)) == v]
         if not match:
             raise TableError(f"--positive {positive!r} is no value of {name!r}, which has {shown}.")
         chosen, said = match[0], []
@@ -203,10 +204,6 @@ def read_label(column: pd.Series[Any], positive: str | None) -> tuple[np.ndarray
         said = [f"{len(others)} other values of {name!r} are all negative"]
     negative = others[0] if len(others) == 1 else f"not {chosen}"
     return (texts == chosen).to_numpy().astype(np.int64), Label(name, chosen, negative), said
-
-
-def _text(value: Any) -> str:
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _number(text: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from otfair.commands._output import output_file
 from otfair.commands._task import load
 from otfair.commands.fit import MODEL, RECORD
 from otfair.saving import load_model
-from otfair.tables import Table, TableError, require_columns, split_names
+from otfair.tables import Table, TableError, plain_text, require_columns, split_names
 
 PARQUET = (".parquet", ".pq")
 
@@ -120,6 +121,15 @@ def features_of(table: Table, model: Any, record: dict[str, Any]) -> pd.DataFram
     for name, kind in record.get("features", {}).items():
         if name in X:
             X[name] = _as_trained(X[name], kind, table)
+    for learnt in getattr(model[0] if hasattr(model, "steps") else model, "columns_", ()):
+        known = X[learnt.name].dropna()
+        seen = set(learnt.levels or ())
+        if seen and len(known) and seen.isdisjoint(map(plain_text, known.unique())):
+            warnings.warn(
+                f"no value of column {learnt.name!r} was there in training, where it held "
+                f"{', '.join(map(repr, learnt.levels[:3]))}, ...; is it the same column?",
+                stacklevel=2,
+            )
     return X
 
 
