@@ -71,11 +71,14 @@ class BarycenterLoss(FairnessLoss):
     ) -> Tensor:
         on = scores.device
         types, weight = constraints.types.to(on), constraints.sample_weight.to(on)
-        everybody = _Sample(scores, weight)
         members = [(types == k) & (weight > 0) for k in torch.unique(types).tolist()]
-        groups = [_Sample(scores[m], weight[m]) for m in members if bool(m.any())]
+        members = [member for member in members if bool(member.any())]
         value = torch.zeros_like(scores).dot(scores)  # so that one group has a gradient: zero
-        if len(groups) > 1:
+        if len(members) > 1 and self.p == 1 and self.target == "pooled" and not self.smoothing:
+            value = value + _area(scores, weight, members)
+        elif len(members) > 1:
+            everybody = _Sample(scores, weight)
+            groups = [_Sample(scores[member], weight[member]) for member in members]
             for group in groups:
                 value = value + self._distance(group, groups, everybody)
         self.last = Diagnostics(value=float(value.detach()), dropped=constraints.dropped)
@@ -84,7 +87,7 @@ class BarycenterLoss(FairnessLoss):
     def _distance(self, group: _Sample, groups: list[_Sample], everybody: _Sample) -> Tensor:
         against = [everybody] if self.target == "pooled" else groups
         # Between two breakpoints of the distribution functions each quantile is one person's score.
-        ends = torch.unique(torch.cat([sample.levels for sample in [group, *against]]))
+        ends = torch.cat([sample.levels for sample in [group, *against]]).sort().values
         ends = ends[torch.diff(ends, prepend=ends.new_zeros(1)) > 1e-12]
         mass = torch.diff(ends, prepend=ends.new_zeros(1))
         middle = ends - mass / 2
@@ -101,6 +104,18 @@ class BarycenterLoss(FairnessLoss):
         if self.smoothing:
             return mass @ ((gap.square() + self.smoothing**2).sqrt() - self.smoothing)
         return mass @ gap.abs()
+
+
+def _area(scores: Tensor, weight: Tensor, members: list[Tensor]) -> Tensor:
+    """Sum W1 of each group to everybody: the areas between distribution functions, in one sort."""
+    ordered, order = scores.sort()
+    weight = weight[order]
+    pooled = weight.cumsum(0) / weight.sum()
+    apart = torch.zeros_like(pooled)
+    for member in members:
+        own = torch.where(member[order], weight, 0.0)
+        apart += (own.cumsum(0) / own.sum() - pooled).abs()
+    return apart[:-1] @ ordered.diff()
 
 
 def _one_attribute(people: People) -> People:
