@@ -221,13 +221,13 @@ def test_another_encoding_and_separator_when_named(tmp_path):
 @settings(max_examples=50, deadline=None)
 @given(
     st.lists(
-        st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0")), min_size=2,
+        st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0\r")), min_size=2,
                  max_size=2),
         min_size=1, max_size=8,
     )
 )  # fmt: skip
 def test_text_comes_back_as_it_was_written(tmp_path_factory, rows):
-    # What pandas writes is read back, but for blanks at the ends and what stands for a gap.
+    # What pandas writes is read back, but for a bare carriage return, which it does not quote.
     path = tmp_path_factory.mktemp("text") / "t.csv"
     frame = pd.DataFrame(rows, columns=["a", "b"]).map(lambda v: f"_{v}_")
     frame.to_csv(path, index=False)
