@@ -115,7 +115,8 @@ def _area(scores: Tensor, weight: Tensor, members: list[Tensor]) -> Tensor:
     for member in members:
         own = torch.where(member[order], weight, 0.0)
         apart += (own.cumsum(0) / own.sum() - pooled).abs()
-    return apart[:-1] @ ordered.diff()
+    steps = ordered.diff()
+    return torch.where(steps > 0, apart[:-1], 0.0) @ steps  # equal scores have no slope
 
 
 def _one_attribute(people: People) -> People:
