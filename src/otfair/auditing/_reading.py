@@ -128,15 +128,10 @@ def to_frame(values: Array, argument: str, single: str) -> pd.DataFrame:
 
 
 def _narwhals(values: Array, argument: str) -> Any:
-    try:
-        native = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
-        if isinstance(native, nw.DataFrame):
-            names = [str(name) for name in native.columns]
-            if twice := sorted({name for name in names if names.count(name) > 1}):
-                raise ValueError(f"`{argument}` has columns of one name: {twice}. Rename them.")
-    except nw.exceptions.DuplicateError as error:
-        raise ValueError(f"`{argument}`: {error}. Rename these columns.") from None
-    return native
+    names = [str(name) for name in getattr(values, "columns", ())]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"`{argument}` has columns of one name: {twice}. Rename them.")
+    return nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
 
 
 def _series(series: Any) -> Any:
@@ -289,7 +284,8 @@ def checksum(tables: list[tuple[str, pd.DataFrame]]) -> str:
                 numbers = column.to_numpy(np.float64, na_value=np.nan)
                 digest.update((numbers + 0.0).tobytes())
             else:
-                codes, found = pd.factorize(column)
+                values = column.astype(object)
+                codes, found = pd.factorize(values.where(values.isna(), values.map(str)))
                 digest.update("\x1f".join(map(str, found)).encode(errors="replace"))
                 digest.update(codes.astype(np.int64).tobytes())
     return digest.hexdigest()

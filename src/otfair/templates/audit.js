@@ -28,7 +28,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
 for (const input of document.querySelectorAll("input[data-table]")) {
   const rows = [...document.getElementById(input.dataset.table).tBodies[0].rows];
   const texts = rows.map((row) => row.textContent.toLowerCase());
-  const count = input.parentElement.querySelector("output");
+  const count = input.closest("p").querySelector("output");
   input.addEventListener("input", () => {
     const words = input.value.toLowerCase().split(/\s+/);
     let left = 0;

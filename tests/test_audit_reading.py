@@ -1,0 +1,266 @@
+"""What an audit reads: tables of every kind, who and what is left out, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import torch
+
+import otfair
+from otfair.auditing._features import read_features
+from otfair.auditing._reading import read, read_labels, to_frame
+
+N = 60
+rng = np.random.default_rng(0)
+SCORES = rng.random(N)
+SEX = np.array(["f", "m"] * (N // 2))
+LABELS = rng.integers(2, size=N)
+TABLE = pd.DataFrame({"pay": rng.normal(size=N), "job": rng.choice(["cook", "clerk"], N)})
+
+
+def read_all(scores=SCORES, X=TABLE, sensitive=SEX, labels=LABELS, weight=None, **options):
+    defaults = {"continuous": (), "categorical": (), "positive_label": None}
+    return read(scores, X, sensitive, labels, weight, **(defaults | options))
+
+
+def columns(X, drop=(), **options):
+    return read_features(read_all(X=X, **options), drop)
+
+
+def test_every_kind_of_table_gives_the_same_audit():
+    sensitive = pd.DataFrame({"sex": SEX, "age": np.arange(N) + 0.5})
+    options = {"n_bootstrap": 5, "labels": LABELS}
+    pandas = otfair.audit(SCORES, TABLE, sensitive_features=sensitive, **options)
+    others = [
+        otfair.audit(
+            pl.Series(SCORES), pl.from_pandas(TABLE), sensitive_features=pl.from_pandas(sensitive),
+            n_bootstrap=5, labels=pl.Series(LABELS),
+        ),
+        otfair.audit(
+            torch.tensor(SCORES), TABLE.to_dict("list"),
+            sensitive_features={c: sensitive[c].to_numpy() for c in sensitive}, **options,
+        ),
+        otfair.audit(
+            list(SCORES), TABLE.set_index(np.arange(N)[::-1]), sensitive_features=sensitive,
+            n_bootstrap=5, labels=pd.Series(LABELS, index=np.arange(N) + 7),
+        ),
+    ]  # fmt: skip
+    for other in others:
+        pd.testing.assert_frame_equal(other.summary(), pandas.summary())
+        assert other.record.checksum == pandas.record.checksum
+
+
+def test_arrays_have_no_names_and_get_some():
+    a = otfair.audit(SCORES, rng.normal(size=(N, 3)), sensitive_features=SEX, n_bootstrap=0)
+    assert a.record.columns_used == ("x0", "x1", "x2")
+    assert a.findings[0].attribute == "group"
+
+
+def test_people_who_lack_something_are_left_out_and_counted():
+    scores, labels = SCORES.copy(), LABELS.astype(object)
+    sensitive = pd.DataFrame({"sex": SEX.astype(object), "age": np.arange(N) + 0.5})
+    scores[0], labels[1], weight = np.nan, None, np.ones(N)
+    sensitive.loc[[1, 2], "sex"] = None
+    sensitive.loc[3, "age"] = np.nan
+    weight[4] = 0
+    people = read_all(scores, TABLE, sensitive, labels, weight)
+    assert people.rows.tolist() == list(range(5, N))
+    assert people.received == N
+    assert people.dropped == {
+        "no score": 1,
+        "no weight": 1,
+        "no label": 1,
+        "no value of 'sex'": 2,
+        "no value of 'age'": 1,
+    }
+    assert len(people.features) == N - 5
+    a = otfair.audit(
+        scores, TABLE, sensitive_features=sensitive, labels=labels, sample_weight=weight,
+        n_bootstrap=0,
+    )  # fmt: skip
+    assert a.counterparts()["giver"].min() >= 5
+    assert "1 left out with no score" in a.to_html()
+
+
+def test_nobody_left_is_an_error():
+    with pytest.raises(ValueError, match="nobody is left of 2 people: 2 have no score"):
+        read_all([np.nan, None], None, ["a", "b"], None)
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        (SCORES * 100, "look like percentages: divide them by 100"),
+        (SCORES * 10 - 5, "look like logits: apply the sigmoid"),
+        (SCORES * 1000, "look like logits"),
+        (np.full(N, 0.25), "every score is 0.25"),
+        (np.stack([1 - SCORES, SCORES], 1), r"pass the last column, `\[:, 1\]`"),
+        (SCORES[:-1], "`scores` has 59 entries"),
+        (["high"] * N, "must be numbers; 60 are not, the first is 'high' in row 0"),
+        ([np.inf] + [0.5] * (N - 1), r"must lie in \[0, 1\]"),
+    ],
+)
+def test_scores_that_are_none_are_refused_with_a_remedy(scores, message):
+    with pytest.raises(ValueError, match=message):
+        read_all(scores)
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ([0, 1, 1], [0, 1, 1]),
+        ([-1, 1, -1], [0, 1, 0]),
+        ([0.0, 1.0, 1.0], [0, 1, 1]),
+        ([True, False, True], [1, 0, 1]),
+        (["yes", "no", "Yes"], None),
+        (["No", "Yes", "No"], [0, 1, 0]),
+        (["bad", "good", "good"], [0, 1, 1]),
+    ],
+)
+def test_labels_that_speak_for_themselves_are_read(labels, expected):
+    if expected is None:  # two spellings are three values
+        with pytest.raises(ValueError, match="3 values"):
+            read_labels(pd.Series(labels))
+    else:
+        assert read_labels(pd.Series(labels)).tolist() == expected
+
+
+def test_other_labels_need_to_be_told():
+    labels = pd.Series(["left", "right", "left"])
+    with pytest.raises(ValueError, match="Say which one is positive with `positive_label='right'`"):
+        read_labels(labels)
+    assert read_labels(labels, "left").tolist() == [1, 0, 1]
+    with pytest.raises(ValueError, match="which no label is"):
+        read_labels(labels, "up")
+    with pytest.raises(ValueError, match="received 3 values: '1', '2', '3'"):
+        read_labels(pd.Series([1, 2, 3]))
+
+
+@pytest.mark.parametrize(
+    ("sensitive", "message"),
+    [
+        (["a"] * N, "'group' has only one group here, 'a'"),
+        (np.full(N, 0.5), "only one value here, 0.5"),
+        ([f"person {i}" for i in range(N)], "60 groups, more than 50"),
+        (pd.DataFrame(index=range(N)), "is empty"),
+        (pd.DataFrame(np.zeros((N, 2)), columns=["a", "a"]), r"columns of one name: \['a'\]"),
+    ],
+)
+def test_groups_that_are_none_are_refused(sensitive, message):
+    with pytest.raises(ValueError, match=message):
+        read_all(sensitive=sensitive)
+
+
+def test_columns_are_read_as_groups_or_numbers():
+    table = pd.DataFrame(
+        {
+            "flag": np.arange(N) % 2 == 0,
+            "few": np.arange(N) % 3,
+            "gaps": np.where(np.arange(N) == 5, np.nan, np.arange(N) % 2),
+            "many": np.arange(N),
+            "real": np.arange(N) / 7,
+        }
+    )
+    groups = {c.name: c.categories for c in read_all(sensitive=table).columns}
+    assert groups == {
+        "flag": ("False", "True"),
+        "few": ("0", "1", "2"),
+        "gaps": ("0", "1"),
+        "many": None,
+        "real": None,
+    }
+    told = read_all(sensitive=table, continuous=["few"], categorical=["flag"]).columns
+    assert told[1].categories is None
+    with pytest.raises(ValueError, match="continuous but holds text"):
+        read_all(continuous="group")
+    with pytest.raises(ValueError, match="the columns are"):
+        read_all(continuous="age")
+
+
+def test_columns_that_name_people_are_left_out_with_a_note():
+    X = TABLE.assign(
+        id=np.arange(1000, 1000 + N),
+        customer_id=rng.permutation(N) * 3,
+        name=[f"person {i}" for i in range(N)],
+        seen=pd.date_range("2020-01-01", periods=N),
+        same=1,
+        empty=None,
+        sex=SEX,
+        p=SCORES,
+        y=LABELS,
+        tags=[["a"]] * N,
+    )
+    found = columns(X, drop=["job"], sensitive={"sex": SEX})
+    assert list(found.table.columns) == ["pay"]
+    reasons = {
+        "id": "identifier",
+        "customer_id": "identifier",
+        "name": "identifier",
+        "seen": "date or time",
+        "same": "one value",
+        "empty": "no values",
+        "sex": "sensitive attribute",
+        "p": "scores themselves",
+        "y": "labels themselves",
+        "tags": "neither a number",
+        "job": "as asked",
+    }
+    assert found.left_out.keys() == reasons.keys()
+    assert all(reason in found.left_out[name] for name, reason in reasons.items())
+
+
+def test_numbers_that_happen_to_differ_are_no_identifiers():
+    X = pd.DataFrame({"income": rng.permutation(N) * 137 + 20_000, "size": rng.normal(size=N)})
+    assert columns(X).left_out == {}
+
+
+def test_no_column_left_is_an_error():
+    with pytest.raises(ValueError, match="no column of `X` is left"):
+        columns(pd.DataFrame({"id": np.arange(N)}))
+    with pytest.raises(ValueError, match=r"`drop` names \['x'\]; the columns of `X` are"):
+        columns(TABLE, drop=["x"])
+
+
+def test_many_categories_are_merged_and_gaps_counted():
+    town = np.array([f"town {i % 55}" for i in range(220)], dtype=object)
+    town[0] = None
+    options = {"scores": np.linspace(0, 1, 220), "sensitive": ["a", "b"] * 110, "labels": None}
+    found = columns(pd.DataFrame({"town": town}), **options)
+    assert found.table["town"].nunique() == 50
+    assert "(other)" in set(found.table["town"])
+    assert found.missing == {"town": 1}
+    assert found.notes == (
+        "town: 55 values, of which the 49 most frequent are kept and the rest count as one",
+    )
+    assert found.encode(np.arange(3)).shape == (3, 51)
+
+
+def test_mixed_tables_with_gaps_work_as_they_are():
+    X = TABLE.assign(
+        kind=pd.Categorical(rng.choice(["x", "y"], N)), flag=rng.random(N) > 0.5
+    ).astype({"pay": object})
+    X.loc[3, "pay"], X.loc[4, "job"], X.loc[5, "kind"] = None, None, None
+    a = otfair.audit(SCORES, X, sensitive_features=SEX, n_bootstrap=5)
+    assert a.record.missing == {"pay": 1, "job": 1, "kind": 1}
+    assert "pay: 1, job: 1, kind: 1" in a.to_html()
+
+
+def test_the_checksum_sees_every_value_and_name():
+    base = read_all().checksum
+    assert read_all().checksum == base
+    changed = TABLE.copy()
+    changed.loc[7, "job"] = "smith"
+    assert read_all(X=changed).checksum != base
+    assert read_all(X=TABLE.rename(columns={"pay": "wage"})).checksum != base
+    assert read_all(scores=SCORES[::-1]).checksum != base
+
+
+def test_a_frame_keeps_text_and_gaps_apart():
+    frame = to_frame(["a", None, "nan"], "X", "x")
+    assert frame["x"].isna().tolist() == [False, True, False]
+    with pytest.raises(ValueError, match="different lengths"):
+        to_frame({"a": [1, 2], "b": [1]}, "X", "x")
+    with pytest.raises(ValueError, match="received shape"):
+        to_frame(np.zeros((2, 2, 2)), "X", "x")
