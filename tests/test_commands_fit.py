@@ -111,7 +111,7 @@ def test_text_of_the_table_is_escaped_in_the_report(tmp_path):
 def test_a_dataset_by_name_and_one_json_object(tmp_path):
     said = otfair(
         "fit", "synthetic", "--sensitive", "sex", "--notion", "equalized_odds",
-        "--max-violation", 0.05, "--test-size", 0.8,
+        "--max-violation", 0.05, "--test-size", 0.8, "--validation-fraction", 0.5,
         *QUICK, "--json", "-o", tmp_path / "m",
     )  # fmt: skip
     assert said.code == 0, said.err
@@ -119,7 +119,7 @@ def test_a_dataset_by_name_and_one_json_object(tmp_path):
     assert data["label"]["name"] == "label"
     assert data["notion"] == ["equalized_odds"]
     assert data["violation"] <= 0.05
-    assert data["metrics"]["after"]["train"]["violation"] <= 0.05
+    assert data["validation_fraction"] == 0.5
     assert (
         data["metrics"]["after"]["train"]["peo"] == data["metrics"]["after"]["train"]["violation"]
     )
@@ -214,6 +214,7 @@ def test_usage(tmp_path):
         (["--label", "granted", "--alpha", 2], "between 0 and 1; received 2"),
         (["--label", "granted", "--alpha", 0.5, "--max-violation", 0.1], "not allowed with"),
         (["--label", "granted", "--alpha", 0.5, "--test-size", 1], "ends apart"),
+        (["--label", "granted", "--alpha", 0.5, "--validation-fraction", 0.3], "leave one"),
         (["--label", "granted", "--alpha", 0.5, "--notion", "justice"], "invalid choice"),
     ]:
         said = otfair(*base, *options)

@@ -22,12 +22,14 @@ from otfair.commands._models import (
 from otfair.commands._options import (
     Commands,
     Outcome,
+    UsageError,
     add_command,
     add_folder,
     add_people,
     add_reading,
     add_training,
     listens,
+    share,
     unit,
     units,
 )
@@ -71,6 +73,10 @@ def add(commands: Commands) -> None:
         "violation on the training people is at most this",
     )  # fmt: skip
     parser.add_argument(
+        "--validation-fraction", type=share, metavar="P", help="with --max-violation, judge by "
+        "this share of the training people, who are then not trained on",
+    )  # fmt: skip
+    parser.add_argument(
         "--alphas", type=units, metavar="A,B", help="strengths of the curve in the report "
         "(default 0 to 0.9)",
     )  # fmt: skip
@@ -86,9 +92,7 @@ def run(options: argparse.Namespace) -> Outcome:
         task = read_task(options)
         parts = split(task, options.test_size, options.seed)
         notion = read_notion(options.notion)
-        strength = {"max_violation": options.max_violation}
-        if options.alpha is not None:
-            strength = {"alpha": options.alpha}
+        strength = _strength(options)
         shared = {"random_state": options.seed, "verbose": listens()}
         classifiers = {
             "before": make_classifier(options.model, notion, alpha=0.0, **shared),
@@ -124,6 +128,16 @@ def run(options: argparse.Namespace) -> Outcome:
     )
 
 
+def _strength(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings of a classifier that say how fair it is to be."""
+    kept_out = options.validation_fraction
+    if options.alpha is not None:
+        if kept_out is not None:
+            raise UsageError("--validation-fraction is for --max-violation; leave one of them out")
+        return {"alpha": options.alpha}
+    return {"max_violation": options.max_violation, "validation_fraction": kept_out or 0.0}
+
+
 def _record(
     options: argparse.Namespace,
     task: Task,
@@ -150,6 +164,7 @@ def _record(
         "alpha": classifier.alpha_,
         "violation": classifier.violation_,
         "max_violation": options.max_violation,
+        "validation_fraction": options.validation_fraction,
         "test_size": options.test_size,
         "seed": options.seed,
         "metrics": judged,
