@@ -28,7 +28,7 @@ def test_the_audit_is_the_one_of_python(table, tmp_path):
         frame["p"], frame.drop(columns=["p", "granted", "sex", "age"]),
         sensitive_features=frame[["sex", "age"]], labels=frame["granted"] == "yes", n_bootstrap=20,
     )  # fmt: skip
-    assert f"largest violation {own.worst:.4f}" in said.out
+    assert f"200 people, largest violation {own.worst:.4f}" in said.out
     for notion, attribute, violation in own.summary()[["notion", "attribute", "violation"]].values:
         line = next(x for x in said.out.splitlines() if x.split()[:2] == [notion, attribute])
         assert f"{violation:.4f}" in line
@@ -71,6 +71,8 @@ def test_labels_are_chosen_and_gaps_are_counted(tmp_path):
     frame.loc[10:12, "p"] = np.nan
     frame.loc[20:23, "sex"] = None
     table = write(frame, tmp_path / "t.csv")
+    said = otfair("audit", table, *BASE, "--positive", "no")
+    assert "note: 5 rows are left out: no label" in said.out
     data = otfair("audit", table, *BASE, "--positive", "no", "--json").data
     assert sorted(data["record"]["dropped"].values()) == [3, 4, 5]
     assert data["record"]["rows_used"] == 188

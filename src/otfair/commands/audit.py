@@ -133,7 +133,14 @@ def _outcome(found: Audit, source: str, notes: list[str], options: argparse.Name
         for low, high in zip(summary["violation_low"], summary["violation_high"])
     ]
     failed = limit is not None and worst > limit
-    said = [f"{source}: largest violation {worst:.4f}", *(f"note: {note}" for note in notes)]
+    record = found.record
+    lost = [f"{count} rows are left out: {why}" for why, count in record.dropped.items()]
+    unused = [f"column {c!r} is no feature: {why}" for c, why in record.columns_left_out.items()]
+    notes = [*notes, *lost, *unused, *record.notes]
+    said = [
+        f"{source}: {record.rows_used} people, largest violation {worst:.4f}",
+        *(f"note: {note}" for note in notes),
+    ]
     said += ["", text_table(summary[list(SHOWN)].rename(columns=SHOWN)), MEANING]
     if failed:
         said += ["", f"the largest violation, {worst:.4f}, is above {limit:g}"]
