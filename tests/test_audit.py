@@ -59,6 +59,7 @@ def test_there_is_a_finding_for_each_notion_and_attribute(found):
         for notion in ("demographic_parity", "equalized_odds")
     ]
     assert found.worst == max(v.value.value for v in found.violations)
+    assert repr(found) == f"Audit(6 findings, 400 people, worst={found.worst:.4g})"
 
 
 @pytest.mark.parametrize("attribute", ["sex", "origin", "age"])

@@ -87,5 +87,5 @@ def shown(output) -> tuple[str, ...]:
     return (output.output_type, *sorted(output.get("data", {})))
 
 
-def test_there_are_two_notebooks():
-    assert [path.stem for path in NOTEBOOKS] == ["sklearn_pipeline", "torch_loop"]
+def test_there_are_three_notebooks():
+    assert [path.stem for path in NOTEBOOKS] == ["audit", "sklearn_pipeline", "torch_loop"]

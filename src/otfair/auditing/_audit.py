@@ -7,7 +7,7 @@ import math
 import platform
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import chain
@@ -37,7 +37,7 @@ SHOWN_PAIRS = 40
 FOR_DISTANCES = 0.5  # of the time budget; the rest is for checking, solving and resampling
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Audit:
     """What `audit` found: tables for people, a page for readers, JSON for programs.
 
@@ -49,10 +49,16 @@ class Audit:
     """
 
     findings: tuple[Finding, ...]
-    curves: tuple[Curve, ...] = field(repr=False)
-    record: Record = field(repr=False)
-    people: Audited = field(repr=False)
-    features: Features | None = field(repr=False)
+    curves: tuple[Curve, ...]
+    record: Record
+    people: Audited
+    features: Features | None
+
+    def __repr__(self) -> str:
+        return (
+            f"Audit({len(self.findings)} findings, {self.record.rows_used} people, "
+            f"worst={self.worst:.4g})"
+        )
 
     @property
     def violations(self) -> tuple[Violation, ...]:
