@@ -197,10 +197,11 @@ def test_nothing_is_left_of_a_fit_that_failed(tmp_path):
         (["--label", "granted", "--sensitive", "sex", "--features", "sex"], ["Leave it out"]),
         (["--label", "granted", "--sensitive", "sex", "--drop", "nope"], ["for --drop"]),
         (["--label", "granted", "--sensitive", "sex:continuous"], ["holds text"]),
+        (["--label", "granted", "--sensitive", "p:categorical"], ["groups, more than 100"]),
     ],
 )
 def test_what_can_not_be(tmp_path, options, parts):
-    table = write(loans(40), tmp_path / "t.csv")
+    table = write(loans(120), tmp_path / "t.csv")
     refused(otfair("fit", table, *options, "--alpha", 0.5, "-o", tmp_path / "m"), *parts)
     assert not (tmp_path / "m").exists()
 

@@ -290,6 +290,13 @@ def test_sensitive_columns_that_make_no_sense(given, said):
         read_sensitive(TABLE, [given])
 
 
+def test_no_text_of_a_table_breaks_a_line_or_a_terminal():
+    table = Table(frame=pd.DataFrame({"a\nb": [1], "\x1b[31mred": [1]}), source="t")
+    with pytest.raises(TableError) as error:
+        require_columns(table, ["c"], "--label")
+    assert str(error.value).isprintable()
+
+
 def test_names():
     with pytest.raises(TableError, match="twice"):
         read_sensitive(TABLE, ["sex", "sex"])

@@ -122,13 +122,25 @@ def nearest(name: str, names: Iterable[str]) -> str:
     return f", did you mean {folded[close[0]]!r}?" if close else ""
 
 
+def shown(text: str) -> str:
+    r"""Return text for a terminal, where line ends and control characters are spelled out.
+
+    Examples
+    --------
+    >>> from otfair.tables import shown
+    >>> print(shown("plain"), shown("two\nlines"))
+    plain 'two\nlines'
+    """
+    return text if text.isprintable() else repr(text)
+
+
 def require_columns(table: Table, names: Iterable[str], option: str) -> list[str]:
     """Return the names, all of which the table must have."""
     known = [str(c) for c in table.frame.columns]
     absent = [name for name in names if name not in known]
     if absent:
         hint = nearest(absent[0], known)
-        listed = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
+        listed = ", ".join(map(shown, known[:20])) + (", ..." if len(known) > 20 else "")
         raise TableError(
             f"{table.source} has no column {', '.join(map(repr, absent))} for {option}"
             f"{hint or '.'} Its columns are: {listed}."

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from otfair.tables import TableError
+from otfair.tables import TableError, shown
 
 
 @contextlib.contextmanager
@@ -151,4 +151,4 @@ def _cell(value: Any) -> str:
         if math.isnan(value):
             return "-"
         return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e4 else f"{value:.2e}"
-    return str(value)
+    return shown(str(value))

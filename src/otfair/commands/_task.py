@@ -21,12 +21,14 @@ from otfair.tables import (
     read_sensitive,
     read_table,
     require_columns,
+    shown,
     split_names,
     without_gaps,
 )
 
 POSITIVE = ("1", "yes", "true", "y", "t", "positive", "pos")  # what labels call it, in any case
 DISTINCT = 0.9  # share of values that differ from all others, above which text names rows
+MAX_GROUPS = 100  # of a sensitive column: with more, it names people
 FEW_ROWS = 20  # of which nothing is concluded
 SAVED_LABEL = "label"  # what to call the label of a dataset
 
@@ -54,7 +56,7 @@ class Task:
     def head(self) -> str:
         """Say in a few lines what is used."""
         n, p = self.X.shape
-        groups = ", ".join(map(str, self.sensitive.columns))
+        groups = ", ".join(shown(str(c)) for c in self.sensitive.columns)
         used = f"{self.table.source}: {n} people, {p} features; sensitive: {groups}"
         share = f"{self.label.positive!r} is positive ({100 * self.y.mean():.1f} %)"
         label = f"label {self.label.name!r}: {share}, {self.label.negative!r} is not"
@@ -97,6 +99,12 @@ def read_task(options: argparse.Namespace) -> Task:
     features, notes = choose_features(
         table, [name, *sensitive.columns], options.features, options.drop, known
     )
+    for column in sensitive:
+        if sensitive[column].dtype == object and sensitive[column].nunique() > MAX_GROUPS:
+            raise TableError(
+                f"sensitive column {column!r} has {sensitive[column].nunique()} groups, more than "
+                f"{MAX_GROUPS}. Merge rare ones, or choose another column."
+            )
     rows, dropped = complete_rows(pd.concat([table.frame[[name]], sensitive], axis=1))
     labels = table.frame.loc[rows, name].reset_index(drop=True)
     y, label, said = read_label(labels, options.positive)
