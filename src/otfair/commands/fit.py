@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from tqdm import tqdm
 
 import otfair
 from otfair.commands._models import (
@@ -93,12 +94,12 @@ def run(options: argparse.Namespace) -> Outcome:
         parts = split(task, options.test_size, options.seed)
         notion = read_notion(options.notion)
         strength = _strength(options)
-        shared = {"random_state": options.seed, "verbose": listens()}
         classifiers = {
-            "before": make_classifier(options.model, notion, alpha=0.0, **shared),
-            "after": make_classifier(options.model, notion, **strength, **shared),
+            when: make_classifier(options.model, notion, random_state=options.seed, **settings)
+            for when, settings in (("before", {"alpha": 0.0}), ("after", strength))
         }
-        models = {when: train(c, parts[0]) for when, c in classifiers.items()}
+        bar = tqdm(classifiers.items(), "fitting", disable=not listens())
+        models = {when: train(classifier, parts[0]) for when, classifier in bar}
         scores = {
             (when, name): model.predict_proba(part.X)[:, 1]
             for when, model in models.items()
