@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 
@@ -15,6 +16,7 @@ from tables_for_commands import loans, otfair, refused, write
 from otfair import OTFClassifier, TableEncoder, load_model, pdp_violation, peo_violation
 
 FEATURES = list(loans(20).columns[:10])
+FEW = ("--features", "income,debt_ratio,sector")
 QUICK = ("--no-curve", "--no-audit")
 
 
@@ -161,7 +163,7 @@ def test_columns_that_name_rows_are_no_features(tmp_path):
 
 def test_an_earlier_run_is_replaced_and_other_folders_are_not_touched(tmp_path):
     table = write(loans(120), tmp_path / "t.csv")
-    base = ("fit", table, "--label", "granted", "--sensitive", "sex", "--alpha")
+    base = ("fit", table, "--label", "granted", "--sensitive", "sex", *FEW, "--alpha")
     out = ("-o", tmp_path / "m")
     assert otfair(*base, 0.2, "--alphas", "0", "--no-audit", *out).code == 0
     assert (tmp_path / "m" / "curve.csv").is_file()
@@ -232,3 +234,45 @@ def test_trees_that_are_not_installed_name_their_extra(tmp_path, monkeypatch):
         "--model", "lightgbm", "-o", tmp_path / "m",
     )  # fmt: skip
     refused(said, "otfair[lightgbm]")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_bars_are_for_terminals_and_never_on_standard_output(tmp_path, monkeypatch):
+    table = write(loans(120), tmp_path / "t.csv")
+    fit = ("fit", table, "--label", "granted", "--sensitive", "sex", "--alpha", 0.5, "--json")
+    fit = (*fit, *FEW, "--alphas", "0,0.5", "-o", tmp_path / "m")
+    assert otfair(*fit).err == ""
+    monkeypatch.setattr("tables_for_commands.StringIO", Terminal)
+    said = otfair(*fit)
+    for bar in ("fitting", "training", "judging", "audit"):
+        assert bar in said.err
+    assert said.data["alpha"] == 0.5
+
+
+def test_a_real_dataset_by_name(data_home, tmp_path):
+    said = otfair(
+        "fit", "adult", "--data-home", data_home, "--sensitive", "sex", "--alpha", 0, *QUICK,
+        "--json", "-o", tmp_path / "m",
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    assert said.data["people"] == {"train": 36177, "test": 9045}
+    assert said.data["metrics"]["after"]["test"]["auc"] > 0.89
+    assert {"sex", "race", "label"}.isdisjoint(said.data["features"])
+
+
+@pytest.mark.parametrize("booster", ["xgboost", "lightgbm"])
+def test_boosted_trees(tmp_path, booster):
+    table = write(loans(200), tmp_path / "t.csv")
+    said = otfair(
+        "fit", table, "--label", "granted", "--sensitive", "sex", "--alpha", 0.7, *FEW,
+        "--model", booster, "--alphas", "0,0.7", "--no-audit", "--json", "-o", tmp_path / "m",
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    assert said.data["violation"] < 0.8 * said.data["metrics"]["before"]["train"]["pdp"]
+    scores = otfair("predict", tmp_path / "m", table, "--json").data
+    assert scores["people"] == 200
+    assert len(pd.read_csv(tmp_path / "m" / "curve.csv")) == 2
