@@ -20,6 +20,7 @@ from otfair.constraints import People
 from otfair.notions import ConditionalParity, Notion, _GroupNotion, as_notion
 
 BINS = 16  # of a continuous attribute, for transport
+BY_LABEL = ("equalized_odds", "equal_opportunity", "predictive_equality")
 QUARTERS = 4  # of a continuous attribute, for tables and pictures
 FEW = 30  # people: fewer are too few to say
 WIDE = 0.2  # interval of a rate: a wider one says too little
@@ -127,7 +128,8 @@ def _bins(values: np.ndarray, count: int) -> np.ndarray:
 
 def judge(audited: Audited, compared: Compared, threshold: float, counts: np.ndarray) -> Violation:
     """Measure how unfair the scores are, with intervals."""
-    h, w, y = audited.scores, audited.weight, audited.labels
+    h, w = audited.scores, audited.weight
+    y = None if compared.notion in BY_LABEL else audited.labels  # all alike within a label
     names = [str(v) for v in compared.groups.values]
     G, S = len(names), len(compared.strata.names)
     inside = compared.strata.codes >= 0

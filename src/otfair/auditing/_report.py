@@ -26,27 +26,22 @@ OPEN_PAIRS = 2  # shown unfolded
 SHOWN_FEATURES = 30  # of a pair, those that differ first
 NEAR = 0.25  # standard deviations: numbers closer than this are called alike
 
+SHOULD = "mean scores should not depend on the attribute."
 NOTIONS = {
-    "demographic_parity": (
-        "Demographic parity",
-        "Mean scores should not depend on the attribute.",
-    ),
+    "demographic_parity": ("Demographic parity", SHOULD.capitalize()),
     "equalized_odds": (
         "Equalized odds",
-        "Among people with the same outcome, mean scores should not depend on the attribute.",
+        f"Among people with the same outcome (y=1 positive, y=0 negative), {SHOULD}",
     ),
     "equal_opportunity": (
         "Equal opportunity",
-        "Among people with a positive outcome, mean scores should not depend on the attribute.",
+        f"Among people with a positive outcome (y=1), {SHOULD}",
     ),
     "predictive_equality": (
         "Predictive equality",
-        "Among people with a negative outcome, mean scores should not depend on the attribute.",
+        f"Among people with a negative outcome (y=0), {SHOULD}",
     ),
-    "conditional_parity": (
-        "Conditional parity",
-        "Within each stratum, mean scores should not depend on the attribute.",
-    ),
+    "conditional_parity": ("Conditional parity", f"Within each stratum, {SHOULD}"),
 }
 
 

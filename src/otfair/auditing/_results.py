@@ -30,7 +30,7 @@ class Group:
     group, stratum : what the group is called, and the people it is compared within ("" for all).
     people : how many they are.
     mean_score, rate : mean score, and share of scores above the threshold.
-    base_rate : share of positive labels; None without labels.
+    base_rate : share of positive labels; None without labels, or where they make the strata.
     small : whether there are too few of them to say.
     """
 
