@@ -207,19 +207,19 @@ def _sankey(finding: Finding) -> Markup:
     return sankey(finding.cost.flows, {name: short(finding, name) for name in finding.cost.types})
 
 
-def _interval(e: Estimate | None, digits: int = 3) -> str:
+def _interval(e: Estimate | None, form: str = ".3f") -> str:
     if e is None:
         return "–"
     if e.low != e.low:
-        return f"{e.value:.{digits}f}"
-    return f"{e.value:.{digits}f} ({e.low:.{digits}f} to {e.high:.{digits}f})"
+        return f"{e.value:{form}}"
+    return f"{e.value:{form}} ({e.low:{form}} to {e.high:{form}})"
 
 
-def _cell(e: Estimate | None, digits: int = 3) -> Markup | str:
+def _cell(e: Estimate | None, form: str = ".3f") -> Markup | str:
     if e is None or e.low != e.low:
-        return _interval(e, digits)
-    ends = f"{e.low:.{digits}f} to {e.high:.{digits}f}"
-    return Markup('{} <span class="ci">{}</span>').format(f"{e.value:.{digits}f}", ends)
+        return _interval(e, form)
+    ends = f"{e.low:{form}} to {e.high:{form}}"
+    return Markup('{} <span class="ci">{}</span>').format(f"{e.value:{form}}", ends)
 
 
 def _percents(e: Estimate | None) -> str:
