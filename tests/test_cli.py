@@ -192,13 +192,20 @@ def test_an_interrupt_ends_cleanly(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_reader_who_had_enough_is_no_error(tmp_path):
-    write(loans(3000), tmp_path / "t.csv")
+def test_output_that_is_read_by_programs(tmp_path):
+    write(loans(3000).assign(name="José"), tmp_path / "t.csv")
     fit = ("fit", tmp_path / "t.csv", "--label", "granted", "--sensitive", "sex", "--alpha", 0)
     assert otfair(*fit, "--no-curve", "--no-audit", "-o", tmp_path / "m").code == 0
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-m", "otfair", "predict", tmp_path / "m", tmp_path / "t.csv"]
+    # UTF-8, whatever the machine's own encoding is.
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    out = subprocess.run(
+        [*command, "--keep", "name"], env=ascii_only, stdout=subprocess.PIPE, check=True
+    )
+    assert out.stdout.decode("utf-8").splitlines()[1].startswith("José,")
+    # A reader who had enough is no error.
     ended = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writing)
     assert ended.returncode == 141

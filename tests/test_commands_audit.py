@@ -96,6 +96,16 @@ def test_codes_with_a_gap_are_groups(tmp_path):
     assert text["worst"] == pytest.approx(own)
 
 
+def test_decisions_as_words(tmp_path):
+    frame = loans(100)[["sex", "income"]].assign(d=loans(100)["p"] > 0.5)
+    write(frame, tmp_path / "t.csv")
+    frame.to_parquet(tmp_path / "t.parquet")
+    own = library.pdp_violation(frame["d"].astype(float), frame["sex"])
+    for name in ("t.csv", "t.parquet"):
+        said = otfair("audit", tmp_path / name, "--score", "d", "--sensitive", "sex", "--json")
+        assert said.data["worst"] == pytest.approx(own)
+
+
 def test_scores_alone_and_from_standard_input(monkeypatch):
     class Input:
         buffer = io.BytesIO(b"p,sex\n" + b"0.9,f\n0.2,m\n0.7,f\n0.4,m\n" * 10)

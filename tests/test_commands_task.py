@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from otfair.commands._output import output_file, output_folder, text_table, to_json
-from otfair.commands._task import read_label, read_notion, why_not
+from otfair.commands._task import read_label, read_notion, refuse_unusable, why_not
 from otfair.notions import DemographicParity
 from otfair.tables import TableError
 
@@ -71,6 +72,19 @@ def test_columns_that_should_be_no_features(values, reason):
     said = why_not(pd.Series(values))
     assert reason in said
     assert bool(said) == bool(reason)
+
+
+@pytest.mark.parametrize(
+    "value", [pd.Timestamp("2020-01-01"), [1, 2], b"x", pd.Timedelta(1), {"a": 1}]
+)
+def test_values_that_are_neither_numbers_nor_categories(value):
+    with pytest.raises(TableError, match="--drop odd"):
+        refuse_unusable(pd.Series([value, value, None], name="odd"))
+
+
+@pytest.mark.parametrize("values", [["a", None], [True, None], [1, 2.5], [None], [Decimal(1)]])
+def test_values_that_are(values):
+    refuse_unusable(pd.Series(values, dtype=object))
 
 
 def test_a_folder_is_there_as_a_whole_or_not_at_all(tmp_path):

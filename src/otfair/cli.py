@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import logging
 import os
 import sys
@@ -52,6 +53,8 @@ def _run(options: argparse.Namespace) -> int:
         warnings.simplefilter("default", UserWarning)
         warnings.showwarning = _show_warning
         outcome: Outcome = options.run(options)
+    if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
+        sys.stdout.reconfigure(encoding="utf-8")  # of a file or pipe, wherever this runs
     print(to_json(outcome.data) if options.json else outcome.text, flush=True)
     return outcome.code
 

@@ -29,6 +29,7 @@ from otfair.tables import (
 POSITIVE = ("1", "yes", "true", "y", "t", "positive", "pos")  # what labels call it, in any case
 DISTINCT = 0.9  # share of values that differ from all others, above which text names rows
 MAX_GROUPS = 100  # of a sensitive column: with more, it names people
+USABLE = ("string", "boolean", "integer", "floating", "mixed-integer-float", "decimal", "empty")
 FEW_ROWS = 20  # of which nothing is concluded
 SAVED_LABEL = "label"  # what to call the label of a dataset
 
@@ -143,29 +144,36 @@ def choose_features(
     """Return the feature columns, and notes on those that were left out unasked."""
     columns = [str(c) for c in table.frame.columns]
     dropped = require_columns(table, split_names(drop, columns), "--drop")
+    left, reasons = list(known or columns), {}
     if features is not None:
-        chosen = require_columns(table, split_names(features, columns), "--features")
-        if wrong := [c for c in chosen if c in taken]:
+        left = require_columns(table, split_names(features, columns), "--features")
+        if wrong := [c for c in left if c in taken]:
             raise TableError(
-                f"--features names {wrong[0]!r}, which is the label, the score or sensitive: a "
-                "model that needs it could not do without it later. Leave it out."
+                f"--features names {wrong[0]!r}, which is the label or sensitive: predicting would "
+                "need it. Leave it out."
             )
-        notes: list[str] = []
-    else:
-        left = [c for c in known or columns if c not in taken and c not in dropped]
+    left = [c for c in left if c not in taken and c not in dropped]
+    for name in left:
+        refuse_unusable(table.frame[name])
+    if features is None:
         reasons = {c: reason for c in left if (reason := why_not(table.frame[c]))}
-        chosen = [c for c in left if c not in reasons]
-        notes = [f"column {c!r} is no feature: {reason}" for c, reason in reasons.items()]
-    chosen = [c for c in chosen if c not in dropped]
+    notes = [f"column {c!r} is no feature: {reason}" for c, reason in reasons.items()]
+    chosen = [c for c in left if c not in reasons]
     if not chosen:
         raise TableError(f"no feature is left of {table.source}; name some with --features.")
-    for name in chosen:
-        if pd.api.types.is_datetime64_any_dtype(table.frame[name]):
-            raise TableError(
-                f"column {name!r} holds dates, which are neither numbers nor categories. Turn it "
-                f"into a number, such as days, or leave it out with --drop {name}."
-            )
     return chosen, notes
+
+
+def refuse_unusable(column: pd.Series[Any]) -> None:
+    """Raise where a column can be no feature, such as one of dates or lists."""
+    if isinstance(column.dtype, pd.CategoricalDtype) or pd.api.types.is_numeric_dtype(column):
+        return
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    if kind not in USABLE:
+        raise TableError(
+            f"column {column.name!r} holds values of type {kind}, neither numbers nor categories. "
+            f"Turn it into one of these, such as days for a date, or pass --drop {column.name}."
+        )
 
 
 def why_not(column: pd.Series[Any]) -> str:

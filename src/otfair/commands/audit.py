@@ -154,6 +154,9 @@ def _outcome(found: Audit, source: str, notes: list[str], options: argparse.Name
 def _scores(column: pd.Series[Any]) -> pd.Series[Any]:
     if pd.api.types.is_numeric_dtype(column):
         return column
+    decisions = column.astype(object).map({"True": 1.0, "False": 0.0, True: 1.0, False: 0.0})
+    if column.notna().any() and decisions.notna().equals(column.notna()):
+        return decisions.astype(np.float64)
     example = column.dropna().astype(str)
     raise TableError(
         f"--score {column.name}: the column holds text, such as "

@@ -76,7 +76,8 @@ def run(options: argparse.Namespace) -> Outcome:
     }
     if options.output is None:
         columns = {str(c): out[c].tolist() for c in out}
-        return Outcome(out.to_csv(index=False).removesuffix("\n"), {**summary, **columns})
+        text = out.to_csv(index=False, lineterminator="\n")
+        return Outcome(text.removesuffix("\n"), {**summary, **columns})
     with output_file(options.output, options.table) as part:
         write_table(out, part)
     return Outcome(
