@@ -215,7 +215,10 @@ def test_progress_is_shown_when_asked_for(data, capsys):
             {"estimator": otfair.OTFClassifier(geometry=otfair.PointCloud(np.eye(48)))},
             "by `cost_features`, or train by `OTFClassifier.fit_path`",
         ),
-        ({"estimator": otfair.TableEncoder()}, "must be an OTFClassifier; received TableEncoder"),
+        (
+            {"estimator": otfair.TableEncoder()},
+            "must be an OTFClassifier or OTFBoostingClassifier; received TableEncoder",
+        ),
     ],
 )
 def test_bad_input_is_refused(change, message):

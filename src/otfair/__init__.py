@@ -4,6 +4,8 @@ import logging
 
 from otfair.auditing import Audit, audit
 from otfair.barycenter import BarycenterLoss
+from otfair.boosting import BoosterMetric, OTFObjective
+from otfair.boosting_classifier import OTFBoostingClassifier
 from otfair.classifier import OTFClassifier
 from otfair.constraints import Constraints, People
 from otfair.coordinate import Coordinate
@@ -60,6 +62,7 @@ __all__ = [
     "AdjustedTransport",
     "Audit",
     "BarycenterLoss",
+    "BoosterMetric",
     "ConditionalParity",
     "Constraints",
     "Coordinate",
@@ -76,8 +79,10 @@ __all__ = [
     "Newton",
     "NormLoss",
     "Notion",
+    "OTFBoostingClassifier",
     "OTFClassifier",
     "OTFLoss",
+    "OTFObjective",
     "People",
     "PointCloud",
     "PredictiveEquality",

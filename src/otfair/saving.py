@@ -93,7 +93,8 @@ def save_model(path: FilePath, model: Any) -> None:
     Parameters
     ----------
     path : the file, such as ``"model.safetensors"``.
-    model : an `OTFClassifier`, a `TableEncoder`, or a scikit-learn `Pipeline` of these.
+    model : an `OTFClassifier`, an `OTFBoostingClassifier` (whose trees are kept in the booster's
+        own format), a `TableEncoder`, or a scikit-learn `Pipeline` of these.
 
     Examples
     --------
@@ -157,6 +158,7 @@ class _Kind:
     cls: type
     fitted: tuple[str, ...]
     check: Callable[[Any], None]
+    takes_more: bool = False  # settings that are not its own but a booster's
 
 
 @cache
@@ -165,15 +167,20 @@ def _kinds() -> dict[str, _Kind]:
 
     A file chooses among these; it can't name anything else.
     """
+    from otfair.boosting_classifier import OTFBoostingClassifier
     from otfair.classifier import OTFClassifier
     from otfair.encoder import TableEncoder
 
+    trees = ("classes_", "columns_", "model_text_", "offset_")
     line, net = ("coef_", "intercept_"), ("module_",)
     columns, scale = ("n_features_in_", "feature_names_in_"), ("_mean", "_spread")
     told = ("alpha_", "balance_", "violation_", "n_iter_", "converged_", "history_")
     return {
         "OTFClassifier": _Kind(
             OTFClassifier, (*columns, "classes_", *line, *net, *scale, *told), _check_classifier
+        ),
+        "OTFBoostingClassifier": _Kind(
+            OTFBoostingClassifier, (*columns, *trees, *told), _check_boosting, takes_more=True
         ),
         "TableEncoder": _Kind(TableEncoder, (*columns, "columns_"), _check_encoder),
     }
@@ -246,7 +253,8 @@ def _restore(stored: dict[str, Any]) -> Any:
     if kind is None and name != "Pipeline":
         raise ValueError(f"it is a {name!r}, not one of {', '.join(_kinds())}, Pipeline")
     allowed = PIPELINE_SETTINGS if kind is None else kind.cls._get_param_names()  # type: ignore[attr-defined]
-    _refuse_unknown("settings", settings, allowed)
+    more = settings if kind is not None and kind.takes_more else ()
+    _refuse_unknown("settings", settings, (*allowed, *more))
     if kind is None:
         steps = [(n, s if s in EMPTY_STEPS else _restore(s)) for n, s in stored["steps"]]
         named = bool(steps) and all(isinstance(name, str) for name, _ in steps)
@@ -364,6 +372,13 @@ def _check_classifier(state: Any) -> None:
         _require(isinstance(state.module_, dict), "module_ holds no weights")
     else:
         _check_shapes(state, coef_=(1, width), intercept_=(1,))
+
+
+def _check_boosting(state: Any) -> None:
+    _check_encoder(state)
+    _check_shapes(state, classes_=(2,))
+    _require(isinstance(state.model_text_, str), "model_text_ is no text")
+    _require(isinstance(state.offset_, float), f"offset_ is {state.offset_!r}")
 
 
 def _check_encoder(state: Any) -> None:

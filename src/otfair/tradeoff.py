@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -17,6 +18,7 @@ from tqdm import tqdm
 
 from otfair.arrays import Array, to_columns
 from otfair.attributes import same_length
+from otfair.boosting_classifier import OTFBoostingClassifier
 from otfair.classifier import OTFClassifier
 from otfair.encoder import TableEncoder
 from otfair.geometry import PointCloud
@@ -37,6 +39,7 @@ METRICS = (
     "eo_difference",
     "otf_cost",
 )
+Estimator: TypeAlias = OTFClassifier | OTFBoostingClassifier
 UNFAIRNESS = {  # what may be drawn, and what to call it
     "pdp": "PDP violation",
     "peo": "PEO violation",
@@ -55,7 +58,7 @@ def tradeoff_curve(
     notion: Notion | str | None = None,
     regularizer: str | FairnessLoss | None = None,
     alphas: Iterable[float] | None = None,
-    estimator: OTFClassifier | None = None,
+    estimator: Estimator | None = None,
     test_size: float = 0.2,
     random_state: int = 0,
     n_jobs: int = 1,
@@ -71,8 +74,9 @@ def tradeoff_curve(
     sensitive_features : one or many columns.
     notion, regularizer : as for `OTFClassifier`; by default those of the `estimator`.
     alphas : strengths; 0 to 0.9 in steps of 0.1 by default.
-    estimator : an `OTFClassifier` with settings of your own; its alpha and max_violation are not
-        used. Its `cost_features` may name columns of a table as they are before encoding.
+    estimator : an `OTFClassifier` or `OTFBoostingClassifier` with settings of your own; its alpha
+        and max_violation are not used. Its `cost_features` may name columns of a table as they are
+        before encoding. Boosted trees see the table itself.
     test_size, random_state : of the split, which is stratified by label.
     n_jobs : processes to judge the models with; more than one pay for large tables only.
     n_bootstrap : resamples of people for the intervals; without any, they have no width.
@@ -107,7 +111,8 @@ def tradeoff_curve(
     fit, test = train_test_split(
         np.arange(len(labels)), test_size=test_size, random_state=random_state, stratify=labels
     )
-    parts, encoded = _features(X, fit, test)
+    raw = isinstance(estimator, OTFBoostingClassifier)
+    parts, encoded = _features(X, fit, test, raw=raw)
     estimator = _settle(estimator, notion, regularizer, encoded)
     split = [
         (name, Z, labels[rows], _take(sensitive_features, rows))
@@ -197,15 +202,13 @@ class _Judge:
     """The people of one part of the split, ready to judge models with bootstrap intervals."""
 
     def __init__(
-        self, X: Array, y: np.ndarray, sensitive: Array, model: OTFClassifier, count: int
+        self, X: Array, y: np.ndarray, sensitive: Array, model: Estimator, count: int
     ) -> None:
         self.X, self.y = X, y
         loss = model.regularizer
         if not isinstance(loss, OTFLoss):
             loss = OTFLoss(model.notion, model.epsilon)
-        chosen = slice(None) if model.cost_features is None else model._positions()
-        alike = model._scaled(np.asarray(X, dtype=np.float64))[:, chosen]
-        self.geometry = PointCloud(alike, cost=loss.cost, scale=loss.scale)
+        self.geometry = PointCloud(_alike(model, X), cost=loss.cost, scale=loss.scale)
         self.epsilon = loss.epsilon
         self.constraints = c = as_notion(model.notion).constraints(sensitive, y)
         # Now, so that processes need not compute them again.
@@ -219,7 +222,7 @@ class _Judge:
         resampled = [np.bincount(rng.integers(n, size=n), minlength=n) for _ in range(count)]
         self.weights = np.array([np.ones(n), *resampled])  # (1 + B, n)
 
-    def __call__(self, model: OTFClassifier) -> dict[str, float]:
+    def __call__(self, model: Estimator) -> dict[str, float]:
         h, W = model.predict_proba(self.X)[:, 1], self.weights
         a = adjusted_otf(np.clip(h, 1e-12, 1.0), self.geometry, self.constraints, self.epsilon)
         safe = np.clip(h, 1e-15, 1 - 1e-15)
@@ -248,7 +251,15 @@ class _Judge:
         return [_auc(ranks, self.y, w), *violations, *differences]
 
 
-def _row(model: OTFClassifier, judges: dict[str, _Judge]) -> dict[str, float]:
+def _alike(model: Estimator, X: Array) -> np.ndarray:
+    """Return the features by which a model calls people alike, (n, q)."""
+    if isinstance(model, OTFBoostingClassifier):
+        return model.cost_matrix_of(X)
+    chosen = slice(None) if model.cost_features is None else model._positions()
+    return np.asarray(model._scaled(np.asarray(X, dtype=np.float64))[:, chosen])
+
+
+def _row(model: Estimator, judges: dict[str, _Judge]) -> dict[str, float]:
     return {
         f"{part}_{name}": value
         for part, judge in judges.items()
@@ -294,10 +305,12 @@ def _read_alphas(alphas: Iterable[float] | None) -> list[float]:
 
 
 def _features(
-    X: Array, fit: np.ndarray, test: np.ndarray
+    X: Array, fit: np.ndarray, test: np.ndarray, *, raw: bool
 ) -> tuple[list[Array], dict[str, list[str]]]:
     """Return the features of both parts, and what became of each column of a table."""
     table = nw.from_native(X, eager_only=True, pass_through=True)
+    if raw:
+        return [_take(X, rows) for rows in (fit, test)], {}
     if not isinstance(table, nw.DataFrame):
         X = np.asarray(X)
         return [X[fit], X[test]], {}
@@ -307,17 +320,17 @@ def _features(
 
 
 def _settle(
-    estimator: OTFClassifier | None,
+    estimator: Estimator | None,
     notion: Notion | str | None,
     regularizer: str | FairnessLoss | None,
     encoded: dict[str, list[str]],
-) -> OTFClassifier:
+) -> Estimator:
     """Return the classifier to train, with the settings that were given."""
     estimator = OTFClassifier() if estimator is None else estimator
-    if not isinstance(estimator, OTFClassifier):
+    if not isinstance(estimator, Estimator):
         raise TypeError(
-            f"`estimator` must be an OTFClassifier; received {type(estimator).__name__}. A table "
-            "is encoded without a pipeline."
+            "`estimator` must be an OTFClassifier or OTFBoostingClassifier; received "
+            f"{type(estimator).__name__}. A table is encoded without a pipeline."
         )
     if estimator.geometry is not None:
         raise ValueError(
@@ -325,7 +338,7 @@ def _settle(
             "itself. Say who is like whom by `cost_features`, or train by `OTFClassifier.fit_path`."
         )
     given = {"notion": notion, "regularizer": regularizer}
-    settled: OTFClassifier = clone(estimator)
+    settled: Estimator = clone(estimator)
     settled.set_params(**{name: value for name, value in given.items() if value is not None})
     if settled.cost_features is not None:
         settled.cost_features = [

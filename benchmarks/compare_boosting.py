@@ -1,0 +1,229 @@
+"""Fair boosted trees against their peers: AUC and violation on test people, five splits.
+
+    python benchmarks/compare_boosting.py run adult bank -o out/boosting.csv
+    python benchmarks/compare_boosting.py show out/boosting.csv --figure docs/_static/boosting.png
+
+Every table is split 80/20 by the seeds 0 to 4, and some of the 80 % are trained on. The booster is
+XGBoost with 150 rounds of depth 4, for all: alone, with OTF and with Norm in our objective, and in
+fairlearn's ExponentiatedGradient and ThresholdOptimizer; OTF's logistic regression is there for
+comparison. What is done already is read from the file, so that a run that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from fairlearn.postprocessing import ThresholdOptimizer
+from fairlearn.reductions import DemographicParity, EqualizedOdds, ExponentiatedGradient
+from matplotlib.figure import Figure
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import train_test_split
+
+import otfair
+
+COLUMNS = {"adult": ["sex", "race"], "bank": ["age_binned"]}
+NOTIONS = {"pdp": "demographic_parity", "peo": "equalized_odds"}
+ALPHAS = (0.3, 0.6, 0.9, 0.97, 0.995)
+BOUNDS = (0.01, 0.05)  # of ExponentiatedGradient, on differences of decisions
+REDUCTIONS = 8  # its iterations at most, each a booster
+SPLITS = 5
+BOOSTER: dict[str, Any] = {"n_estimators": 150, "max_depth": 4, "learning_rate": 0.1, "n_jobs": 1}
+TARGETS = (0.05, 0.03, 0.01)
+NEEDS_ATTRIBUTE = "ThresholdOptimizer"
+
+
+class Split:
+    """A table, split by a seed."""
+
+    def __init__(self, name: str, seed: int, people: int) -> None:
+        data = otfair.load_dataset(name)
+        y, S = np.asarray(data.y), data.sensitive_features[COLUMNS[name]]
+        fit, test = train_test_split(
+            np.arange(len(y)), test_size=0.2, random_state=seed, stratify=y
+        )
+        fit = fit[:people]  # in random order
+        encoder = otfair.TableEncoder().fit(data.X.iloc[fit])
+        self.Z, self.Z_test = (encoder.transform(data.X.iloc[rows]) for rows in (fit, test))
+        self.X, self.X_test = data.X.iloc[fit], data.X.iloc[test]
+        self.S, self.S_test = S.iloc[fit], S.iloc[test]
+        self.y, self.y_test = y[fit], y[test]
+        self.geometry = otfair.PointCloud(self.Z)
+
+    def judge(self, scores: np.ndarray) -> dict[str, float]:
+        """AUC and both violations on the test people."""
+        return {
+            "auc": roc_auc_score(self.y_test, scores),
+            "pdp": otfair.pdp_violation(scores, self.S_test),
+            "peo": otfair.peo_violation(scores, self.S_test, self.y_test),
+        }
+
+
+def free(split: Split, _: str) -> Iterator[tuple[float, np.ndarray]]:
+    model = otfair.OTFBoostingClassifier(alpha=0, **BOOSTER).fit(split.X, split.y)
+    yield 0.0, model.predict_proba(split.X_test)[:, 1]
+
+
+def boosted(regularizer: str) -> Callable[[Split, str], Iterator[tuple[float, np.ndarray]]]:
+    def run(split: Split, notion: str) -> Iterator[tuple[float, np.ndarray]]:
+        clf = otfair.OTFBoostingClassifier(
+            "xgboost", notion, regularizer=regularizer, geometry=split.geometry, **BOOSTER
+        )
+        for model in clf.fit_path(split.X, split.y, split.S, ALPHAS):
+            yield model.alpha_, model.predict_proba(split.X_test)[:, 1]
+
+    return run
+
+
+def logistic(split: Split, notion: str) -> Iterator[tuple[float, np.ndarray]]:
+    clf = otfair.OTFClassifier(notion, geometry=split.geometry, standardize=False)
+    for model in clf.fit_path(split.Z, split.y, split.S, (0.0, *ALPHAS)):
+        yield model.alpha_, model.predict_proba(split.Z_test)[:, 1]
+
+
+def reduction(split: Split, notion: str) -> Iterator[tuple[float, np.ndarray]]:
+    constraint = DemographicParity if notion == "demographic_parity" else EqualizedOdds
+    for bound in BOUNDS:
+        base = otfair.OTFBoostingClassifier(alpha=0, **BOOSTER)
+        model = ExponentiatedGradient(
+            base, constraint(difference_bound=bound), eps=bound, max_iter=REDUCTIONS
+        )
+        model.fit(split.X, split.y, sensitive_features=split.S)
+        yield bound, model._pmf_predict(split.X_test)[:, 1]
+
+
+def thresholds(split: Split, notion: str) -> Iterator[tuple[float, np.ndarray]]:
+    base = otfair.OTFBoostingClassifier(alpha=0, **BOOSTER).fit(split.X, split.y)
+    model = ThresholdOptimizer(
+        estimator=base, constraints=notion, prefit=True, predict_method="predict_proba"
+    )
+    model.fit(split.X, split.y, sensitive_features=split.S)
+    yield 0.0, model._pmf_predict(split.X_test, sensitive_features=split.S_test)[:, 1]
+
+
+METHODS = {
+    "XGBoost": free,
+    "XGBoost, OTF": boosted("otf"),
+    "XGBoost, Norm": boosted("norm"),
+    "logistic, OTF": logistic,
+    "ExponentiatedGradient": reduction,
+    NEEDS_ATTRIBUTE: thresholds,
+}
+
+
+def run(names: list[str], people: int, output: Path) -> None:
+    done = pd.read_csv(output) if output.exists() else pd.DataFrame()
+    keys = ["dataset", "seed", "notion", "method"]
+    known = set(done[keys].itertuples(index=False, name=None)) if len(done) else set()
+    for seed in range(SPLITS):
+        for name in names:
+            split: Split | None = None
+            for short, notion in NOTIONS.items():
+                for method, train in METHODS.items():
+                    if (name, seed, short, method) in known:
+                        continue
+                    split = Split(name, seed, people) if split is None else split
+                    began = time.perf_counter()
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")  # of fairlearn, about its own methods
+                        found = [{"setting": s, **split.judge(h)} for s, h in train(split, notion)]
+                    spent = time.perf_counter() - began
+                    rows = pd.DataFrame(found).assign(
+                        dataset=name, seed=seed, notion=short, method=method, seconds=spent
+                    )
+                    rows.to_csv(output, mode="a", header=not output.exists(), index=False)
+                    print(f"{name} {seed} {short} {method}: {spent:.0f} s", flush=True)
+
+
+def curves(results: pd.DataFrame) -> pd.DataFrame:
+    """Mean over the splits of each method's points, the free booster first on the boosted ones."""
+    keys = ["dataset", "notion", "method", "setting"]
+    mean = results.groupby(keys, sort=False)[["auc", "pdp", "peo"]].mean().reset_index()
+    alone = mean[mean["method"] == "XGBoost"]
+    starts = [alone.assign(method=m) for m in ("XGBoost, OTF", "XGBoost, Norm")]
+    return pd.concat([mean, *starts]).sort_values(keys)
+
+
+def at_most(curve: pd.DataFrame, column: str, target: float) -> float:
+    """Best AUC at a violation of at most the target, between the points of a curve."""
+    v, auc = curve[column].to_numpy(), curve["auc"].to_numpy()
+    found = list(auc[v <= target])
+    for k in range(len(v) - 1):
+        if (v[k] - target) * (v[k + 1] - target) < 0:
+            t = (v[k] - target) / (v[k] - v[k + 1])
+            found.append((1 - t) * auc[k] + t * auc[k + 1])
+    return max(found, default=np.nan)
+
+
+def show(path: Path, figure: Path | None) -> None:
+    results = pd.read_csv(path)
+    mean = curves(results)
+    counts = results.groupby(["dataset", "notion", "method"])["seed"].nunique().unstack()
+    print(counts.to_string(), "\n")
+    print("| | method | unfairest: AUC at violation | " + " | ".join(map(str, TARGETS)) + " |")
+    print("|---" * (3 + len(TARGETS)) + "|")
+    for (name, short), part in mean.groupby(["dataset", "notion"]):
+        for method in METHODS:
+            curve = part[part["method"] == method]
+            if not len(curve):
+                continue
+            worst = curve.loc[curve[short].idxmax()]
+            cells = [at_most(curve, short, target) for target in TARGETS]
+            text = " | ".join("-" if np.isnan(c) else f"{c:.4f}" for c in cells)
+            print(
+                f"| {name.title()}, {short.upper()} | {method} | {worst['auc']:.4f} at "
+                f"{worst[short]:.3f} | {text} |"
+            )
+    if figure is not None:
+        draw(mean, figure)
+
+
+def draw(mean: pd.DataFrame, path: Path) -> None:
+    figure = Figure(figsize=(9, 6.5), layout="constrained")
+    axes = figure.subplots(2, 2)
+    marks = dict(zip(METHODS, ("*", "o", "s", "^", "D", "x")))
+    for row, name in zip(axes, COLUMNS):
+        for axis, short in zip(row, NOTIONS):
+            for k, method in enumerate(METHODS):
+                part = (mean["dataset"] == name) & (mean["notion"] == short)
+                curve = mean[part & (mean["method"] == method)]
+                line = "" if method in ("XGBoost", NEEDS_ATTRIBUTE) else "-"
+                label = method + (" (needs the attribute)" if method == NEEDS_ATTRIBUTE else "")
+                axis.plot(
+                    curve[short], curve["auc"], line + marks[method],
+                    color=f"C{k}", label=label, ms=5, lw=1.3,
+                )  # fmt: skip
+            axis.set(title=f"{name.title()}, {short.upper()}", xlabel="violation", ylabel="AUC")
+            axis.spines[["top", "right"]].set_visible(False)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    figure.savefig(path, dpi=90)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    running = commands.add_parser("run")
+    running.add_argument("datasets", nargs="+", choices=COLUMNS)
+    running.add_argument("--people", type=int, default=12000, help="to train on, at most")
+    running.add_argument("-o", "--output", type=Path, default=Path("out/boosting.csv"))
+    showing = commands.add_parser("show")
+    showing.add_argument("results", type=Path)
+    showing.add_argument("--figure", type=Path)
+    chosen = parser.parse_args()
+    if chosen.command == "show":
+        show(chosen.results, chosen.figure)
+    else:
+        torch.set_num_threads(1)
+        run(chosen.datasets, chosen.people, chosen.output)
+
+
+if __name__ == "__main__":
+    main()

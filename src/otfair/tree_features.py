@@ -1,0 +1,44 @@
+"""Tables as trees see them: numbers as they are, categories as codes, gaps as NaN."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from otfair.encoder import UNKNOWN, TableEncoder, _as_table, _codes, _Column, _numbers, _positions
+
+
+def tree_matrix(owner: Any, X: Any, columns: list[_Column]) -> np.ndarray:
+    """Return a table as floats, (n, p); a category that was not learnt is missing.
+
+    Parameters
+    ----------
+    owner : the estimator whose `n_features_in_` and `feature_names_in_` the table must match.
+    X : a table or an array.
+    columns : what a `TableEncoder` learnt of each column.
+    """
+    table, named = _as_table(X)
+    TableEncoder._check_columns(owner, table.columns, named)
+    out = np.empty((len(table), len(columns)))
+    for j, (learnt, name) in enumerate(zip(columns, table.columns, strict=True)):
+        column = table.get_column(name)
+        if learnt.levels is None:
+            try:
+                out[:, j] = _numbers(column)
+            except (TypeError, ValueError) as error:
+                if "infinite" in str(error):
+                    raise
+                raise ValueError(
+                    f"Column {name!r} was numeric in `fit`, and now has the type {column.dtype}. "
+                    "Convert it to numbers, as it was then."
+                ) from error
+        else:
+            codes = _positions(learnt.levels, False, *_codes(column))
+            out[:, j] = np.where(codes == UNKNOWN, np.nan, codes)
+    return out
+
+
+def is_category(columns: list[_Column]) -> np.ndarray:
+    """Whether each column is a category, (p,)."""
+    return np.array([column.levels is not None for column in columns])
