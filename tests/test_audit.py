@@ -269,6 +269,10 @@ def test_notions_that_compare_no_groups_are_refused(data):
         otfair.audit(data.truth.scores, sensitive_features=s, notions=[own])
     with pytest.raises(ValueError, match="compares people of equal label"):
         otfair.audit(data.truth.scores, sensitive_features=s, notions="equalized_odds")
+    with pytest.raises(ValueError, match="compares people with y=0, and there are none"):
+        otfair.audit(
+            data.truth.scores, sensitive_features=s, labels=[1] * N, notions="predictive_equality"
+        )
     with pytest.raises(ValueError, match="`notions` is empty"):
         otfair.audit(data.truth.scores, sensitive_features=s, notions=[])
 

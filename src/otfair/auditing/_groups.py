@@ -71,6 +71,11 @@ def compare(audited: Audited, notion: _GroupNotion) -> list[Compared]:
     columns = list(audited.columns)
     labels = audited.labels
     strata, kept = notion._strata(columns, labels, len(audited))
+    if not (strata.codes >= 0).any():
+        raise ValueError(
+            f"{notion_name(notion)} compares people with {' or '.join(strata.names)}, and there "
+            "are none. Check the labels, or ask for another notion."
+        )
     return [_compare(audited, notion, strata, column) for column in kept]
 
 
