@@ -38,8 +38,8 @@ def add(commands: Commands) -> None:
     parser.add_argument("model", metavar="MODEL", type=Path, help="folder or file of the model")
     add_reading(parser)
     parser.add_argument(
-        "--threshold", type=unit, default=0.5, metavar="T",
-        help="decisions are positive above this score (default 0.5)",
+        "--threshold", type=unit, metavar="T",
+        help="add a column of decisions, positive above this score",
     )  # fmt: skip
     parser.add_argument(
         "--keep", action="append", default=[], metavar="A,B", help="columns to copy to the output"
@@ -62,29 +62,24 @@ def run(options: argparse.Namespace) -> Outcome:
             f"--keep {taken[0]} would stand beside the column of that name; rename it."
         )
     scores = model.predict_proba(X)[:, 1]
-    label = record.get("label", {"negative": 0, "positive": 1})
-    names = np.array([label["negative"], label["positive"]], dtype=object)
-    out = table.frame[kept].assign(
-        score=scores, decision=names[(scores > options.threshold).astype(int)]
-    )
-    summary = {
-        "people": len(out),
-        "threshold": options.threshold,
-        "mean_score": float(scores.mean()),
-        "positive_decisions": int((scores > options.threshold).sum()),
-        "positive": label["positive"],
-    }
+    out = table.frame[kept].assign(score=scores)
+    summary: dict[str, Any] = {"people": len(out), "mean_score": float(scores.mean())}
+    said = f"{len(out)} people"
+    if options.threshold is not None:
+        label = record.get("label", {"negative": 0, "positive": 1})
+        decided = (scores > options.threshold).astype(int)
+        names = np.array([label["negative"], label["positive"]], dtype=object)
+        out = out.assign(decision=names[decided])
+        summary |= {"threshold": options.threshold, "positive": label["positive"]}
+        summary["positive_decisions"] = int(decided.sum())
+        said += f", {decided.sum()} of them {label['positive']!r} at {options.threshold:g}"
     if options.output is None:
         columns = {str(c): out[c].tolist() for c in out}
         text = out.to_csv(index=False, lineterminator="\n")
         return Outcome(text.removesuffix("\n"), {**summary, **columns})
     with output_file(options.output, options.table) as part:
         write_table(out, part)
-    return Outcome(
-        f"{len(out)} people, {summary['positive_decisions']} of them "
-        f"{label['positive']!r} at {options.threshold:g}: {options.output}",
-        {**summary, "file": str(options.output)},
-    )
+    return Outcome(f"{said}: {options.output}", {**summary, "file": str(options.output)})
 
 
 def read_model(path: Path) -> tuple[Any, dict[str, Any]]:
