@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -15,6 +16,7 @@ import pandas as pd
 import pytest
 
 import otfair
+from otfair.auditing._report import sentence
 
 HOSTILE = '<script>document.title="hurt"</script><img src=x onerror=alert(1)>"\'&{{ 7*7 }}'
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -132,6 +134,17 @@ def test_a_report_replaces_its_file_whole_or_not_at_all(found, tmp_path, monkeyp
         found.to_html(path)
     assert path.read_text("utf-8") == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_sentence_says_what_the_cost_means(found):
+    cost = replace(found.findings[0].cost, moved=0.0731, distance=0.411)
+    assert sentence(cost) == (
+        "To be fair, 7.3 % of all score must move, over 0.41 of the typical distance between two "
+        "people."
+    )
+    assert "over less than 0.01 of the typical" in sentence(replace(cost, distance=1e-4))
+    assert "less than 0.1 % of all score" in sentence(replace(cost, moved=1e-4))
+    assert sentence(replace(cost, moved=0.0)).startswith("The scores are fair")
 
 
 def test_a_cell_says_what_was_found(found):

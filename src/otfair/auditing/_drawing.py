@@ -80,7 +80,7 @@ def sankey(flows: Sequence[Flow], names: dict[str, str]) -> Markup:
         middle = (left + right) / 2
         words = (
             f"{names[flow.giver]} to {names[flow.receiver]}: {percent(flow.mass)} of all score, "
-            f"over {flow.distance:.2f} of the typical distance"
+            f"over {flow.distance:.2g} of the typical distance"
         )
         d = f"M{left + bar} {y0:.1f}C{middle} {y0:.1f} {middle} {y1:.1f} {right - bar} {y1:.1f}"
         path = Markup(

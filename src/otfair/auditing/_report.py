@@ -97,9 +97,10 @@ def sentence(cost: Cost) -> str:
         return f"To be fair, at least {percent(cost.least_moved.value)} of all score must move."
     if cost.moved == 0:
         return "The scores are fair as they are: no score must move."
+    far = f"{cost.distance:.2f}" if cost.distance >= 0.005 else "less than 0.01"
     return (
-        f"To be fair, {percent(cost.moved)} of all score must move, over {cost.distance:.2f} of "
-        "the typical distance between two people."
+        f"To be fair, {percent(cost.moved)} of all score must move, over {far} of the typical "
+        "distance between two people."
     )
 
 
