@@ -33,7 +33,14 @@ from otfair.penalty import FairnessLoss
 from otfair.saving import SaveMixin
 from otfair.search import weakest_alpha
 from otfair.training import RESIDUAL, Stage, Training, module_logits
-from otfair.validation import check_settings, read_training_data
+from otfair.validation import (
+    check_settings,
+    cost_positions,
+    read_training_data,
+    split_people,
+)
+
+SETTLED = 1e-3  # relative decrease over ten epochs below which Adam has converged
 
 
 class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -42,7 +49,8 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
     Parameters
     ----------
     notion : a `Notion` or its name.
-    alpha : weight of fairness, from 0 (none) to 1 (nothing else); 1/2 halves the violation.
+    alpha : weight of fairness, from 0 (none) to 1 (nothing else); 1/2 about halves the violation
+        of a logistic regression in dataset mode.
     epsilon : smoothing of the OTF cost.
     regularizer : "otf", "norm" or "barycenter", or a loss of this library made for `notion`.
     max_violation : overrides `alpha`: the weakest regularisation whose violation on the training
@@ -74,7 +82,8 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
     balance_ : the penalty's factor, 1 where there is none.
     violation_ : on the training (or validation) people; 0 without sensitive features.
     n_iter_, converged_ : iterations (or epochs), and whether the decrease became small.
-    history_ : one dict an iteration or epoch: alpha, loss, penalty, violation.
+    history_ : one dict an iteration or epoch: alpha, loss, penalty, violation; after a search for
+        `max_violation` those of all strengths, the chosen one last.
 
     Examples
     --------
@@ -177,7 +186,8 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
     ) -> Iterator[OTFClassifier]:
         """Yield one fitted classifier a strength, each trained from where the last one ended.
 
-        Distances are computed once, so that this is much quicker than as many calls of `fit`.
+        Distances are computed once, so that this is much quicker than as many calls of `fit`. Adam
+        starts anew at each strength.
         """
         first: OTFClassifier | None = None
         for alpha in alphas:
@@ -186,11 +196,14 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
             if first is None:
                 stage = fitted._begin(X, y, sensitive_features, sample_weight, penalize=True)
                 first, model = fitted, cast("Minimum | nn.Module", stage.line)
+                free = stage.training.history
             else:
                 fitted.__dict__ |= {**first.__dict__, "alpha": alpha}
             stage.training.history = []
-            if fitted._by_adam or alpha:
+            if fitted._by_adam or alpha or self.init is not None:
                 model = fitted._train(stage, alpha, model)
+            else:
+                model, stage.training.history = stage.line, list(free)
             fitted.alpha_ = float(alpha)
             fitted._keep(model, stage)
             yield fitted
@@ -232,7 +245,7 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
     ) -> Stage:
         """Read the data, make the penalty, and train without it."""
         X, labels, weight = read_training_data(self, X, y, sample_weight)
-        kept, judged = self._split(len(X))
+        kept, judged = split_people(self, labels)
         penalize = penalize or bool(self.alpha) or self.max_violation is not None
         people = None
         if sensitive_features is not None:
@@ -266,15 +279,13 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
         if self._by_adam:
             return self._train_module(stage.training, alpha, stage.line.x)
         assert isinstance(start, Minimum)
-        return stage.training.descend(alpha, start.x, max_iter=self.max_iter, tol=self.tol)
-
-    def _split(self, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """People to train on, and people by whom violations are judged: others if held out."""
-        if self.max_violation is None or not self.validation_fraction:
-            return np.arange(n), np.arange(n)
-        order = check_random_state(self.random_state).permutation(n)
-        count = round(self.validation_fraction * n)
-        return order[count:], order[:count]
+        settings: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
+        found = stage.training.descend(alpha, start.x, **settings)
+        if not found.stuck or start is stage.line:
+            return found
+        # Where a warm start ends on a kink, a cold one may lead lower.
+        cold = stage.training.descend(alpha, stage.line.x, **settings)
+        return min(found, cold, key=lambda minimum: minimum.value)
 
     def _learn_scale(self, X: np.ndarray, weight: np.ndarray) -> None:
         self._mean, self._spread = np.zeros(X.shape[1]), np.ones(X.shape[1])
@@ -314,28 +325,15 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
             loss = {"norm": NormLoss, "barycenter": BarycenterLoss}[self.regularizer](self.notion)
         if not isinstance(loss, OTFLoss):
             return loss.fit_people(people)
-        chosen = slice(None) if self.cost_features is None else self._positions()
+        if loss.solver != "newton" and not self._by_adam:
+            loss.warm_start = False  # or else the objective would change from call to call
+        chosen = slice(None) if self.cost_features is None else cost_positions(self)
         features = training.X[:, chosen]
         if self.mode == "batch":
             training.batches = (features, people)
             return loss
         cloud = PointCloud(features, cost=loss.cost, scale=loss.scale)
         return loss.fit_people(people, cloud if self.geometry is None else self.geometry)
-
-    def _positions(self) -> list[int]:
-        """Positions of the columns of `cost_features`, given by name or position."""
-        names = list(getattr(self, "feature_names_in_", []))
-        out = []
-        given = self.cost_features
-        for item in [given] if isinstance(given, (str, int)) else given:
-            if item in names:
-                out.append(names.index(item))
-            elif isinstance(item, (int, np.integer)) and 0 <= item < self.n_features_in_:
-                out.append(int(item))
-            else:
-                known = names or f"the positions below {self.n_features_in_}"
-                raise ValueError(f"`cost_features` names {item!r}; X has {known}.")
-        return out
 
     def _balance(self, training: Training, free: Minimum) -> float:
         if training.loss is None:
@@ -369,12 +367,14 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def _keep(self, model: Minimum | nn.Module, stage: Stage) -> None:
         """Set the fitted attributes."""
-        self.violation_, self.history_ = stage.violation(model), stage.training.history
+        self.violation_ = stage.violation(model)
+        # What was tried for `max_violation` comes first, what was chosen last.
+        self.history_ = sorted(stage.training.history, key=lambda h: h["alpha"] == self.alpha_)
         for name in ("module_", "coef_", "intercept_"):  # of an earlier fit
             if hasattr(self, name):
                 delattr(self, name)
         if isinstance(model, nn.Module):
-            self.n_iter_, self.converged_ = self.epochs, True
+            self.n_iter_, self.converged_ = self.epochs, stage.training.settled(SETTLED)
             if self.module is not None:
                 self.module_ = model
                 return

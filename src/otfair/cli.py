@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from otfair import __version__
-from otfair.commands import audit, curve, data, demo, fit, predict
+from otfair.commands import audit, curve, data, demo, fit, predict, reproduce
 from otfair.commands._options import EXIT_CODES, Outcome, UsageError
 from otfair.commands._output import to_json
 
@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"otfair {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for module in (demo, fit, predict, curve, audit, data):
+    for module in (demo, fit, predict, curve, audit, data, reproduce):
         module.add(commands)
     for name, command in commands.choices.items():
         command.set_defaults(parser=command, command=name)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 MEMORY = 20
 SUFFICIENT, FLATTER = 1e-4, 0.9  # weak Wolfe: enough decrease, and a slope that rose enough
 WINDOW = 10  # iterations over which the decrease is judged
+RESTARTS = (1e-1, 1e-2, 1e-3)  # how far beside a kink, relative to the point
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Minimum:
     iterations: int
     evaluations: int
     converged: bool  # by the rule, or because no step gets lower any more
+    stuck: bool = False  # no step got lower: on a kink
 
 
 def minimize(
@@ -39,9 +41,38 @@ def minimize(
 ) -> Minimum:
     """Minimise a function that returns its value and gradient.
 
-    Stops when the objective fell by less than `tol` of its size over ten iterations, when no step
-    along the direction and none along the gradient lowers it, or after `max_iter` iterations.
+    Stops when the objective fell by less than `tol` of its size over ten iterations, or after
+    `max_iter` iterations. Where no step along the direction and none along the gradient lowers it,
+    the point is on a kink, not yet a minimum: the search starts anew a little beside it, and ends
+    when that leads no lower.
     """
+    found = _search(objective, start, max_iter, tol, callback)
+    beside = np.random.default_rng(0)
+    for size in RESTARTS:
+        if not found.stuck or found.iterations >= max_iter:
+            break
+        shift = size * max(float(np.linalg.norm(found.x)), 1e-3) / np.sqrt(len(start))
+        again = _search(
+            objective,
+            found.x + shift * beside.normal(size=len(start)),
+            max_iter - found.iterations,
+            tol,
+            callback,
+        )
+        iterations = found.iterations + again.iterations
+        evaluations = found.evaluations + again.evaluations
+        best = again if again.value < found.value else found
+        found = replace(best, iterations=iterations, evaluations=evaluations, stuck=again.stuck)
+    return found
+
+
+def _search(
+    objective: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    start: np.ndarray,
+    max_iter: int,
+    tol: float,
+    callback: Callable[[np.ndarray, float], None] | None,
+) -> Minimum:
     x, pairs, used = start, deque[tuple[np.ndarray, np.ndarray]](maxlen=MEMORY), 1
     f, g = objective(x)
     values = deque([f], maxlen=WINDOW + 1)
@@ -57,7 +88,7 @@ def minimize(
                 break
             pairs.clear()
         if step is None:
-            return Minimum(x, f, iteration, used, True)
+            return Minimum(x, f, iteration, used, True, stuck=True)
         t, f_new, g_new = step
         s, y = t * direction, g_new - g
         if s @ y > 1e-12 * np.linalg.norm(s) * np.linalg.norm(y):

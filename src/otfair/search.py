@@ -44,7 +44,7 @@ def weakest_alpha(
         lowest, alpha, model = min(tried, key=lambda found: found[0])
         warnings.warn(
             f"no alpha up to {ALPHAS[-1]} meets max_violation={limit}: the lowest violation is "
-            f"{lowest:.4f}, at alpha={alpha:g}. Allow more of it, or add features.",
+            f"{lowest:.3g}, at alpha={alpha:g}. Allow more of it, or add features.",
             stacklevel=4,
         )
         return alpha, model

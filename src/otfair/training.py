@@ -125,14 +125,19 @@ class Training:
         theta = np.zeros(self.X.shape[1] + 1) if start is None else start
         settings: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "callback": record}
         with tqdm(desc=f"alpha {alpha:g}", unit="it", disable=not self.verbose) as bar:
-            if not alpha or self.loss is None or not self.loss.widths:
-                return minimize(objective, theta, **settings)
+            if not alpha or self.loss is None or not self.loss.widths or self.loss.smoothing:
+                found = minimize(objective, theta, **settings)
+                if self.history and self.history[-1]["loss"] != found.value:
+                    objective(found.x)  # the last that was tried is not the one that is kept
+                    record(found.x, found.value)
+                return found
             iterations = evaluations = 0
             for width in self.loss.widths:
                 self.loss.smoothing = width
                 found = minimize(objective, theta, **settings)
                 theta, iterations = found.x, iterations + found.iterations
                 evaluations += found.evaluations
+            self.loss.smoothing = 0.0
         return replace(found, iterations=iterations, evaluations=evaluations)
 
     def adam(
@@ -154,7 +159,9 @@ class Training:
         module.train()
         for _ in tqdm(range(epochs), desc="epochs", disable=not self.verbose):
             total, penalties = 0.0, 0.0
-            for rows in torch.split(torch.randperm(len(X), generator=generator), batch_size):
+            for rows in _batches(torch.randperm(len(X), generator=generator), batch_size):
+                if not bool(weight[rows].any()):
+                    continue  # nobody counts
                 logits = _one_logit(module(X[rows]))
                 entropy = nn.functional.binary_cross_entropy_with_logits(
                     logits.double(), y[rows], weight[rows]
@@ -180,6 +187,14 @@ class Training:
                 {"alpha": alpha, "loss": total, "penalty": penalties, "violation": violation}
             )
 
+    def settled(self, tol: float) -> bool:
+        """Whether the loss fell by less than `tol` of its size over the last ten epochs."""
+        losses = [record["loss"] for record in self.history]
+        if len(losses) < 20:
+            return False
+        before, last = np.mean(losses[-20:-10]), np.mean(losses[-10:])
+        return bool(before - last <= tol * abs(last))
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -193,6 +208,14 @@ class Stage:
     def violation(self, model: Minimum | nn.Module) -> float:
         """Violation of a model by the people who judge."""
         return 0.0 if self.judge is None else self.judge(expit(_logits(model, self.judged)))
+
+
+def _batches(order: Tensor, size: int) -> list[Tensor]:
+    """Cut an order into batches; one person left over joins the batch before."""
+    batches = list(torch.split(order, size))
+    if len(batches) > 1 and len(batches[-1]) == 1:
+        batches[-2:] = [torch.cat(batches[-2:])]
+    return batches
 
 
 def module_logits(module: nn.Module, X: np.ndarray) -> np.ndarray:

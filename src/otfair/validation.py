@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
@@ -17,11 +20,30 @@ KNOWN = {
     "mode": ("dataset", "batch"),
 }
 
+RANGES: dict[str, tuple[float, float, type]] = {
+    "alpha": (0, 1, numbers.Real),
+    "epsilon": (1e-300, np.inf, numbers.Real),
+    "max_violation": (0, 1, numbers.Real),
+    "validation_fraction": (0, 1, numbers.Real),
+    "tol": (0, np.inf, numbers.Real),
+    "learning_rate": (0, np.inf, numbers.Real),
+    "max_iter": (1, np.inf, numbers.Integral),
+    "epochs": (1, np.inf, numbers.Integral),
+    "batch_size": (1, np.inf, numbers.Integral),
+}
+
 
 def check_settings(estimator: Any) -> None:
     """Raise where a setting of an `OTFClassifier` makes no sense."""
-    if not 0 <= estimator.alpha <= 1:
-        raise ValueError(f"`alpha` must lie in [0, 1]; received {estimator.alpha!r}.")
+    for name, (low, high, kind) in RANGES.items():
+        value: Any = getattr(estimator, name)
+        if value is None and name == "max_violation":
+            continue
+        fits: bool = isinstance(value, kind) and low <= float(value) <= high  # type: ignore[arg-type]
+        if not fits:
+            ends = f"be at least {low:g}" if high == np.inf else f"lie in [{low:g}, {high:g}]"
+            whole = ", a whole number" if kind is numbers.Integral else ""
+            raise ValueError(f"`{name}` must {ends}{whole}; received {value!r}.")
     for name, known in KNOWN.items():
         own = name == "regularizer" and isinstance(estimator.regularizer, FairnessLoss)
         if not own and getattr(estimator, name) not in known:
@@ -34,17 +56,68 @@ def check_settings(estimator: Any) -> None:
             '`mode="batch"` needs `solver="adam"` or a `module`, as L-BFGS looks at everybody at '
             'once, and takes no `geometry`. Leave `mode="dataset"`.'
         )
-    if not (
-        estimator.balance == "auto"
-        or (np.isreal(estimator.balance) and float(estimator.balance) > 0)
+    balance = estimator.balance
+    if balance != "auto" and not (
+        isinstance(balance, numbers.Real) and 0 < float(balance) < np.inf
     ):
+        raise ValueError(f'`balance` must be "auto" or a positive number; received {balance!r}.')
+    if estimator.module is not None and not callable(estimator.module):
         raise ValueError(
-            f'`balance` must be "auto" or a positive number; received {estimator.balance!r}.'
+            f"`module` must be a torch module, or a function of the number of features that makes "
+            f"one; received {estimator.module!r}."
         )
-    if estimator.max_violation is not None and not 0 <= estimator.max_violation <= 1:
+    if estimator.validation_fraction and estimator.geometry is not None:
         raise ValueError(
-            f"`max_violation` must lie in [0, 1]; received {estimator.max_violation!r}."
+            "`validation_fraction` keeps people out of training, but `geometry` is of all of them; "
+            "pass one of the two."
         )
+
+
+def split_people(estimator: Any, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """People to train on, and people by whom violations are judged: others if held out."""
+    everybody = np.arange(len(labels))
+    if estimator.max_violation is None or not estimator.validation_fraction:
+        return everybody, everybody
+    try:
+        kept, judged = train_test_split(
+            everybody,
+            test_size=estimator.validation_fraction,
+            random_state=check_random_state(estimator.random_state),
+            stratify=labels,
+        )
+    except ValueError as error:
+        raise ValueError(
+            f"`validation_fraction` {estimator.validation_fraction} of {len(labels)} people leaves "
+            f"too few on one side ({error}); pass a share further from 0 and 1."
+        ) from None
+    return np.sort(kept), np.sort(judged)
+
+
+def cost_positions(estimator: Any) -> list[int]:
+    """Positions of the columns of `cost_features`, given by name, position or mask.
+
+    The name of a column from before `TableEncoder` stands for all that came of it.
+    """
+    given, count = estimator.cost_features, estimator.n_features_in_
+    given = [given] if isinstance(given, (str, numbers.Integral)) else list(given)
+    names = [str(name) for name in getattr(estimator, "feature_names_in_", [])]
+    if len(given) == count and all(isinstance(item, (bool, np.bool_)) for item in given):
+        given = np.flatnonzero(given).tolist()
+    out: list[int] = []
+    for item in given:
+        found = [j for j, name in enumerate(names) if name == item or name.startswith(f"{item}=")]
+        if not found and isinstance(item, numbers.Integral) and not isinstance(item, bool):
+            found = [int(item)] if 0 <= int(item) < count else []
+        if not found:
+            known = names or (
+                f"no names, only the positions below {count}; for names, pass a data frame, or in "
+                'a pipeline call `set_output(transform="pandas")`'
+            )
+            raise ValueError(f"`cost_features` names {item!r}; X has {known}.")
+        out += found
+    if not out:
+        raise ValueError("`cost_features` chooses no column; name those by which people are alike.")
+    return out
 
 
 def read_training_data(
@@ -58,6 +131,11 @@ def read_training_data(
             raise ValueError(
                 f"`X` must be numeric ({error}). Encode text and categories first: "
                 "`make_pipeline(TableEncoder(), OTFClassifier(...))`."
+            ) from None
+        if "contains NaN" in str(error) and "Input X" in str(error):
+            raise ValueError(
+                "`X` contains NaN. Impute or drop those people; `TableEncoder` takes tables with "
+                "missing values: `make_pipeline(TableEncoder(), OTFClassifier(...))`."
             ) from None
         raise
     check_classification_targets(y)
