@@ -55,8 +55,7 @@ def panel_runs(frame: pd.DataFrame, panel: tuple[str, str, tuple[str, ...]]) -> 
 def draw_curves(frame: pd.DataFrame, protocol: str, part: str) -> Figure:
     """Draw AUC against violation: means over splits, with the ellipse of the mean's one sigma."""
     frame = frame[(frame["experiment"] == "curves") & (frame["protocol"] == protocol)]
-    panels = [p for p in PANELS if p[0] in set(frame["dataset"])]
-    panels = [p for p in panels if len(panel_runs(frame, p).query("method == 'otf'"))]
+    panels = [p for p in PANELS if len(panel_runs(frame, p))]
     cells = [(notion, panel) for notion in ("pdp", "peo") for panel in panels]
     rows = -(-len(cells) // 3)
     figure = Figure(figsize=(9.6, 2.7 * rows + 0.4), layout="constrained")
@@ -182,7 +181,7 @@ def write_figures(results: Iterable[Result], folder: Path) -> list[Path]:
     figures: dict[str, Figure] = {}
     for protocol in ("full", "paper"):
         own = frame[(frame["experiment"] == "curves") & (frame["protocol"] == protocol)]
-        if len(own):
+        if any(len(panel_runs(own, panel)) for panel in PANELS):
             for part in ("test", "train"):
                 figures[f"curves_{protocol}_{part}"] = draw_curves(frame, protocol, part)
     kinds = set(frame["experiment"])
