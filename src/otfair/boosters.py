@@ -111,7 +111,9 @@ def _train_lightgbm(
     if objective is None:
         params["objective"] = "binary"
     else:
-        params["objective"], start = objective, objective.init_score
+        # A function, as LightGBM copies its parameters, and would copy an object with its people.
+        params["objective"] = lambda margins, rows: objective(margins, rows)
+        start = objective.init_score
         offset = float(start[0])
     rows = lightgbm.Dataset(
         data.X,
