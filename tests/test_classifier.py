@@ -36,17 +36,9 @@ class WithAttribute(OTFClassifier):
         return super().fit(X, y, sensitive_features, sample_weight)
 
 
-def expected_failures(estimator):
-    if not estimator.alpha:
-        return {}
-    # Weights are copies up to rounding (see below), but that check asks for 7 digits of logits on
-    # separable classes, which have no optimum, after a search across the kinks of the penalty.
-    return {"check_sample_weight_equivalence_on_dense_data": "classes are separable"}
-
-
+# Converged far, as one check compares weights with copies to seven digits of the logits.
 @parametrize_with_checks(
-    [OTFClassifier(alpha=0), WithAttribute(alpha=0.5, epsilon=0.1)],
-    expected_failed_checks=expected_failures,
+    [OTFClassifier(alpha=0), WithAttribute(alpha=0.5, epsilon=0.1, tol=1e-12, max_iter=5000)]
 )
 def test_scikit_learn(estimator, check):
     check(estimator)
