@@ -27,6 +27,7 @@ from otfair.metrics import DifferenceOf, ViolationOf, read_groups
 from otfair.notions import DemographicParity, EqualizedOdds, Notion, as_notion
 from otfair.otf import adjusted_otf
 from otfair.penalty import FairnessLoss
+from otfair.validation import cost_positions
 
 ALPHAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 METRICS = (
@@ -255,7 +256,7 @@ def _alike(model: Estimator, X: Array) -> np.ndarray:
     """Return the features by which a model calls people alike, (n, q)."""
     if isinstance(model, OTFBoostingClassifier):
         return model.cost_matrix_of(X)
-    chosen = slice(None) if model.cost_features is None else model._positions()
+    chosen = slice(None) if model.cost_features is None else cost_positions(model)
     return np.asarray(model._scaled(np.asarray(X, dtype=np.float64))[:, chosen])
 
 

@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from otfair.arrays import Array
+from otfair.geometry import Geometry
 from otfair.penalty import FairnessLoss
 
 KNOWN = {
@@ -66,7 +67,8 @@ def check_settings(estimator: Any) -> None:
             f"`module` must be a torch module, or a function of the number of features that makes "
             f"one; received {estimator.module!r}."
         )
-    if estimator.validation_fraction and estimator.geometry is not None:
+    held_out = estimator.max_violation is not None and estimator.validation_fraction
+    if held_out and isinstance(estimator.geometry, Geometry):
         raise ValueError(
             "`validation_fraction` keeps people out of training, but `geometry` is of all of them; "
             "pass one of the two."
