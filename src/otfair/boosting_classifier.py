@@ -27,6 +27,7 @@ from otfair.notions import Notion, as_notion
 from otfair.saving import SaveMixin
 from otfair.search import weakest_alpha
 from otfair.tree_features import is_category, tree_matrix
+from otfair.validation import two_classes
 
 
 @dataclass(frozen=True)
@@ -316,18 +317,7 @@ class OTFBoostingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type:
         y = _check_y(y, estimator=self)
         check_classification_targets(y)
         same_length("y", len(y), n, "X")
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if len(self.classes_) > 2:
-            raise ValueError(
-                "Only binary classification is supported. The type of the target is multiclass: "
-                f"{len(self.classes_)} classes."
-            )
-        if len(self.classes_) < 2:
-            raise ValueError(
-                "Classifier can't train when only one class is present: every label is "
-                f"{self.classes_[0]!r}."
-            )
-        return np.asarray(labels)
+        return two_classes(self, y)
 
     def _split(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """People to train on, and people by whom violations are judged: others if held out."""

@@ -141,6 +141,13 @@ def read_training_data(
             ) from None
         raise
     check_classification_targets(y)
+    labels = two_classes(estimator, y)
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    return X, labels, weight
+
+
+def two_classes(estimator: Any, y: np.ndarray) -> np.ndarray:
+    """Return the labels as 0 and 1, (n,); sets `classes_`."""
     estimator.classes_, labels = np.unique(y, return_inverse=True)
     if len(estimator.classes_) > 2:
         raise ValueError(
@@ -152,5 +159,4 @@ def read_training_data(
             "Classifier can't train when only one class is present: every label is "
             f"{estimator.classes_[0]!r}."
         )
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    return X, labels, weight
+    return np.asarray(labels)
