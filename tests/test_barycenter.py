@@ -113,6 +113,25 @@ def test_the_gradient_holds_the_coupling(target, p, smoothing):
     assert torch.autograd.gradcheck(lambda z: loss(z, None, S), logits)
 
 
+def test_equal_scores_share_their_slope():
+    scores, S = make_groups()
+    loss = otfair.BarycenterLoss(pred_as_logit=False)
+    apart = scores.clone().requires_grad_()
+    (slope,) = torch.autograd.grad(loss(apart, None, S), apart)
+    twice = scores.repeat(2).requires_grad_()
+    (shared,) = torch.autograd.grad(loss(twice, None, S.repeat(2, 1)), twice)
+    assert shared == pytest.approx(slope.repeat(2) / 2, abs=1e-12)
+    # Rounded scores tie across groups: the places move as they would one by one.
+    tied = (scores * 10).round() / 10
+    step = 1e-4 * (tied == tied.median()).double()
+    tied.requires_grad_()
+    (slope,) = torch.autograd.grad(loss(tied, None, S), tied)
+    with torch.no_grad():
+        rise = (loss(tied + step, None, S) - loss(tied - step, None, S)) / 2e-4
+    assert float(slope @ step) / 1e-4 == pytest.approx(float(rise), abs=1e-9)
+    assert float(slope.abs().max()) < 1 / 5  # the most that one of the smallest group can do
+
+
 @pytest.mark.parametrize("target", ["pooled", "barycenter"])
 @pytest.mark.parametrize("p", [1, 2])
 def test_what_the_distance_does_not_see(target, p):

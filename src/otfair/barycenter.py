@@ -107,16 +107,22 @@ class BarycenterLoss(FairnessLoss):
 
 
 def _area(scores: Tensor, weight: Tensor, members: list[Tensor]) -> Tensor:
-    """Sum W1 of each group to everybody: the areas between distribution functions, in one sort."""
-    ordered, order = scores.sort()
-    weight = weight[order]
-    pooled = weight.cumsum(0) / weight.sum()
-    apart = torch.zeros_like(pooled)
+    """Sum W1 of each group to everybody: the areas between distribution functions, in one sort.
+
+    People of equal scores are one place on the line, and share its slope by their weights.
+    """
+    counted = torch.stack(members).any(0)
+    scores, weight = scores[counted], weight[counted]
+    places, at = torch.unique(scores.detach(), return_inverse=True)
+    mass = torch.zeros_like(places).index_add(0, at, weight)
+    moves = torch.zeros_like(places).index_add(0, at, weight * (scores - scores.detach()))
+    pooled = mass.cumsum(0) / mass.sum()
+    apart = torch.zeros_like(places)
     for member in members:
-        own = torch.where(member[order], weight, 0.0)
-        apart += (own.cumsum(0) / own.sum() - pooled).abs()
-    steps = ordered.diff()
-    return torch.where(steps > 0, apart[:-1], 0.0) @ steps  # equal scores have no slope
+        own = member[counted]
+        share = torch.zeros_like(places).index_add(0, at[own], weight[own])
+        apart += (share.cumsum(0) / share.sum() - pooled).abs()
+    return apart[:-1] @ (places + moves / mass).diff()
 
 
 def _one_attribute(people: People) -> People:

@@ -9,8 +9,11 @@ from dataclasses import asdict, dataclass, replace
 from itertools import product
 
 EPSILON = 1e-3
-ALPHAS = (0.1, 0.3, 0.5, 0.7, 0.9)
-BARYCENTER_ALPHAS = {"full": ALPHAS, "paper": (0.01, 0.05, 0.1, 0.2)}
+ALPHAS = {
+    "full": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 0.99),
+    "paper": (0.1, 0.3, 0.5, 0.7, 0.9),
+}
+BARYCENTER_ALPHAS = {"full": ALPHAS["full"], "paper": (0.01, 0.05, 0.1, 0.2)}
 COORDINATE_ALPHAS = (0.1, 0.5, 0.9)
 VIOLIN_EPSILONS, SMALL_EPSILONS = (1e-3, 1e-2, 1e-1, 1.0, 10.0), (1e-4,)
 VIOLIN_ALPHAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -81,7 +84,7 @@ def curves(dataset: str, protocol: str, splits: int) -> Iterator[Run]:
         for columns, notion in product(COLUMNS[dataset], NOTIONS):
             if columns == ("age",) and split >= CONTINUOUS_SPLITS:
                 continue
-            for alpha in ALPHAS:
+            for alpha in ALPHAS[protocol]:
                 base = replace(base, columns=columns, notion=notion, alpha=alpha)
                 yield replace(base, method="norm", epsilon=0.0)
                 yield replace(base, method="otf", epsilon=EPSILON)
@@ -103,10 +106,11 @@ def postprocess(seeds: int = 5) -> Iterator[Run]:
         yield Run("postprocess", "adult", ("sex",), "pdp", "otf", "paper", 1.0, EPSILON, seed)
 
 
-def epsilons() -> Iterator[Run]:
+def epsilons(splits: int) -> Iterator[Run]:
     """Scores by smoothing and strength; Adult by sex."""
-    for epsilon, alpha in product((*SMALL_EPSILONS, *VIOLIN_EPSILONS), VIOLIN_ALPHAS):
-        yield Run("epsilon", "adult", ("sex",), "pdp", "otf", "full", alpha, epsilon, 0)
+    grid = product(range(splits), (*SMALL_EPSILONS, *VIOLIN_EPSILONS), VIOLIN_ALPHAS)
+    for split, epsilon, alpha in grid:
+        yield Run("epsilon", "adult", ("sex",), "pdp", "otf", "full", alpha, epsilon, split)
 
 
 def plan(target: str, protocol: str, splits: int) -> list[Run]:
@@ -114,7 +118,7 @@ def plan(target: str, protocol: str, splits: int) -> list[Run]:
     if target == "postprocess":
         return list(postprocess())
     if target == "epsilon":
-        return list(epsilons())
+        return list(epsilons(splits))
     if target != "all" and target not in COLUMNS:
         known = ", ".join([*COLUMNS, "postprocess", "epsilon", "all"])
         raise ValueError(f"unknown experiment {target!r}; pass one of {known}.")
@@ -123,5 +127,5 @@ def plan(target: str, protocol: str, splits: int) -> list[Run]:
     if protocol == "paper" and "adult" in names:
         runs += coordinate()
     if target == "all":
-        runs += [*postprocess(), *epsilons()]
+        runs += [*postprocess(), *epsilons(splits)]
     return runs
