@@ -122,7 +122,8 @@ def _area(scores: Tensor, weight: Tensor, members: list[Tensor]) -> Tensor:
         own = member[counted]
         share = torch.zeros_like(places).index_add(0, at[own], weight[own])
         apart += (share.cumsum(0) / share.sum() - pooled).abs()
-    return apart[:-1] @ (places + moves / mass).diff()
+    value: Tensor = apart[:-1] @ (places + moves / mass).diff()
+    return value
 
 
 def _one_attribute(people: People) -> People:

@@ -139,7 +139,8 @@ def _band(axes: Axes, x: np.ndarray, series: np.ndarray, colour: str, label: str
 
 def draw_violins(frame: pd.DataFrame) -> Figure:
     """Draw scores by sex for each smoothing and strength, with dashed quartiles."""
-    rows = frame[frame["experiment"] == "epsilon"].to_dict("records")
+    frame = frame[(frame["experiment"] == "epsilon") & (frame["split"] == 0)]
+    rows = frame.to_dict("records")
     runs = {(row["epsilon"], row["alpha"]): row for row in rows}
     figure = Figure(
         figsize=(1.25 * len(VIOLIN_ALPHAS), 1.5 * len(VIOLIN_EPSILONS)), layout="constrained"

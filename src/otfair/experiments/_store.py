@@ -9,8 +9,8 @@ from __future__ import annotations
 import csv
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -24,6 +24,20 @@ CREATE TABLE IF NOT EXISTS runs (
 )
 """
 FIELDS = ("key", "run", "metrics", "seconds", "versions", "finished", "error")
+# Columns of the CSV: how the text of a setting is read; then the rest about a run.
+SETTINGS: dict[str, Callable[[str], object]] = {
+    "experiment": str,
+    "dataset": str,
+    "columns": lambda text: tuple(text.split("+")) if text else (),
+    "notion": str,
+    "method": str,
+    "protocol": str,
+    "alpha": float,
+    "epsilon": float,
+    "split": int,
+    "sweeps": int,
+}
+ABOUT = ("seconds", "finished", "versions")
 
 
 @dataclass(frozen=True)
@@ -101,12 +115,14 @@ class Store:
         return len(self.done() - before)
 
     def write_csv(self, path: Path) -> None:
-        """Write every run that succeeded, in the order of keys, as text that is easy to diff."""
+        """Write every run that succeeded, a column for each setting and metric."""
+        results = sorted((r for r in self if not r.error), key=lambda r: astuple(r.run))
+        metrics = sorted({name for r in results for name in r.metrics})
         part = path.with_name(path.name + ".part")
         with part.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
+            writer = csv.DictWriter(file, [*SETTINGS, *ABOUT, *metrics], lineterminator="\n")
             writer.writeheader()
-            writer.writerows(dict(zip(FIELDS, _row(r))) for r in self if not r.error)
+            writer.writerows(_flat(result) for result in results)
         part.replace(path)
 
 
@@ -114,7 +130,25 @@ def read_csv(path: Path) -> list[Result]:
     """Read what `write_csv` wrote."""
     csv.field_size_limit(10**8)
     with path.open(newline="", encoding="utf-8") as file:
-        return [_result(row) for row in csv.DictReader(file)]
+        return [_unflat(row) for row in csv.DictReader(file)]
+
+
+def _flat(result: Result) -> dict[str, Any]:
+    row = asdict(result.run) | {"columns": "+".join(result.run.columns)}
+    row |= {"seconds": round(result.seconds, 3), "finished": result.finished}
+    row["versions"] = " ".join(f"{name}={v}" for name, v in result.versions.items())
+    # Metrics are JSON: numbers, true and false, lists.
+    return row | {name: json.dumps(value) for name, value in result.metrics.items()}
+
+
+def _unflat(row: dict[str, str]) -> Result:
+    run = Run(
+        **{name: kind(row.pop(name)) for name, kind in SETTINGS.items()}  # type: ignore[arg-type]
+    )
+    seconds, finished, versions = (row.pop(name) for name in ABOUT)
+    metrics = {name: json.loads(text) for name, text in row.items() if text}
+    pairs = (pair.partition("=") for pair in versions.split())
+    return Result(run, metrics, float(seconds), {k: v for k, _, v in pairs}, finished)
 
 
 def _row(result: Result) -> tuple[Any, ...]:

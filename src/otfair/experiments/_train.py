@@ -113,7 +113,7 @@ def _metrics(runs: list[Run]) -> Iterator[tuple[Run, dict[str, Any]]]:
             metrics["balance"] = model.balance_
             if run.split == 0 and run.experiment == "curves":
                 metrics |= _compare_costs(run, scores["test"], split)
-        if run.experiment == "epsilon":
+        if run.split == 0 and run.experiment == "epsilon":
             for name, group in split.sensitive["test"].groupby("sex", observed=True).groups.items():
                 rows = split.sensitive["test"].index.get_indexer(group)
                 at = np.quantile(scores["test"][rows], QUANTILES)
