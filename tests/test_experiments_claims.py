@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from otfair.experiments import Result, plan, to_frame
-from otfair.experiments._claims import compare, paired
+from otfair.experiments._claims import compare, mean_difference, paired
 
 PANEL = ("dutch", "sex", ("sex",))
 AHEAD = {"unfair": 0.0, "otf": 0.01, "norm": 0.0, "barycenter": -0.02}
@@ -54,4 +54,18 @@ def test_the_table_holds_what_can_be_compared():
     table = compare(results(), "full", "test")
     assert set(table["dataset"]) == {"dutch"}
     assert len(table) == 2 * 2 * 4
-    assert (table["splits"] == 6).all()
+    assert (table["ran"] == 6).all()
+    assert all(found.splits == 6 for found in table["difference"])
+
+
+def test_below_three_splits_there_is_no_interval():
+    few = mean_difference([0.01, 0.03])
+    assert (few.mean, few.splits, str(few)) == (0.02, 2, "+0.0200")
+    assert np.isnan(few.low)
+    assert few.above(0)
+    assert not few.below(0)
+    wide = mean_difference([-0.01, 0.0, 0.02])
+    assert not wide.above(0)
+    assert not wide.below(0)
+    assert str(mean_difference([])) == "not reached"
+    assert not mean_difference([]).above(-1)

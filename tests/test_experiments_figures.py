@@ -51,7 +51,7 @@ def test_a_point_is_the_mean_over_splits_under_the_notion_that_was_optimised(res
     frame = to_frame(results)
     figure = draw_curves(frame, "full", "test")
     axes = {a.get_title(): a for a in figure.axes}
-    assert len([t for t in axes if t]) == 12
+    assert len([t for t in axes if t]) == 14
     otf = frame[(frame["method"] == "otf") & (frame["dataset"] == "adult")]
     otf = otf[(otf["notion"] == "peo") & (otf["experiment"] == "curves")]
     expected = otf.groupby("alpha")[["test_peo_race", "test_auc"]].mean().to_numpy()

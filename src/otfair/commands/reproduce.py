@@ -7,7 +7,14 @@ import time
 from pathlib import Path
 
 from otfair.commands._options import Commands, Outcome, add_command, listens
-from otfair.experiments import COLUMNS, Store, plan, reproduce, write_figures
+from otfair.experiments import (
+    COLUMNS,
+    Store,
+    plan,
+    reproduce,
+    write_figures,
+    write_page,
+)
 
 
 def add(commands: Commands) -> None:
@@ -17,8 +24,9 @@ def add(commands: Commands) -> None:
         "reproduce",
         "run the paper's experiments on the real data",
         "Train every method at every strength on every split, keep each result as it is made\n"
-        "(runs.sqlite), and draw the figures. What is there is not made again, so that the\n"
-        "command goes on where it was stopped.",
+        "(runs.sqlite), draw the figures, and write a page that says which claims of the\n"
+        "paper hold (results.md). What is there is not made again, so that the command goes\n"
+        "on where it was stopped.",
         [
             "otfair reproduce dutch --splits 2 -o results",
             "otfair reproduce all --protocol full --splits 10 --jobs 2 -o results",
@@ -38,7 +46,7 @@ def add(commands: Commands) -> None:
     )  # fmt: skip
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("results"), metavar="DIR",
-        help="folder of the store, its CSV and the figures (default results)",
+        help="folder of the store, its CSV, the figures and the page (default results)",
     )  # fmt: skip
     parser.set_defaults(run=run)
 
@@ -57,7 +65,11 @@ def run(options: argparse.Namespace) -> Outcome:
     with Store(store) as results:
         results.write_csv(options.output / "runs.csv")
         kept = list(results)
-    figures = write_figures(kept, options.output) if any(not r.error for r in kept) else []
+    written = [store, options.output / "runs.csv"]
+    if any(not r.error for r in kept):
+        written += write_figures(kept, options.output)
+        written.append(options.output / "results.md")
+        write_page(kept, written[-1])
     spent = time.perf_counter() - began
     lines = [
         f"{len(runs)} runs: {len(runs) - made} were there, {made - failed} made in {spent:.0f} s"
@@ -65,13 +77,13 @@ def run(options: argparse.Namespace) -> Outcome:
     errors = [r for r in kept if r.error]
     if failed:
         lines += [f"{failed} failed; they are tried again next time. The first:", errors[0].error]
-    lines += [str(store), str(options.output / "runs.csv"), *(str(path) for path in figures)]
+    lines += [str(path) for path in written]
     data = {
         "runs": len(runs),
         "made": made - failed,
         "failed": failed,
         "seconds": round(spent, 1),
         "store": str(store),
-        "figures": [str(path) for path in figures],
+        "written": [str(path) for path in written],
     }
     return Outcome("\n".join(lines), data, 1 if failed else 0)

@@ -1,6 +1,7 @@
 """The paper's experiments: what is run, how, where results are kept, and what they show."""
 
 from otfair.experiments._figures import to_frame, write_figures
+from otfair.experiments._page import page, write_page
 from otfair.experiments._plan import COLUMNS, Run, plan
 from otfair.experiments._runner import reproduce
 from otfair.experiments._store import Result, Store, read_csv
@@ -10,9 +11,11 @@ __all__ = [
     "Result",
     "Run",
     "Store",
+    "page",
     "plan",
     "read_csv",
     "reproduce",
     "to_frame",
     "write_figures",
+    "write_page",
 ]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from otfair.experiments._figures import PANELS, panel_runs
+from otfair.experiments._figures import PANELS, Panel, panel_runs, shown
 
 SHARES = (0.75, 0.5, 0.25, 0.1)  # of the unfair model's violation
+INTERVAL = 3  # splits from which on a difference is given an interval
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,7 @@ class Difference:
 
     Attributes
     ----------
-    mean, low, high : over splits, and its 95 % interval (Student's t; NaN for one split).
+    mean, low, high : over splits, and its 95 % interval (Student's t; NaN below three splits).
     splits : in which both curves reach the violation.
     """
 
@@ -28,10 +31,74 @@ class Difference:
     high: float
     splits: int
 
+    def above(self, bound: float) -> bool:
+        """Whether the interval is above a bound; below three splits, whether the mean is."""
+        return self.splits > 0 and (self.low if self.splits >= INTERVAL else self.mean) > bound
+
+    def below(self, bound: float) -> bool:
+        """Whether the interval is below a bound; below three splits, whether the mean is."""
+        return self.splits > 0 and (self.high if self.splits >= INTERVAL else self.mean) < bound
+
+    def __str__(self) -> str:
+        if not self.splits:
+            return "not reached"
+        if self.splits < INTERVAL:
+            return f"{self.mean:+.4f}"
+        return f"{self.mean:+.4f} [{self.low:+.4f}, {self.high:+.4f}]"
+
+
+def mean_difference(gaps: Sequence[float]) -> Difference:
+    """Return the mean of differences over splits, with its interval."""
+    n = len(gaps)
+    if not n:
+        return Difference(np.nan, np.nan, np.nan, 0)
+    mean, reach = float(np.mean(gaps)), np.nan
+    if n >= INTERVAL:
+        reach = float(stats.t.ppf(0.975, n - 1) * np.std(gaps, ddof=1) / np.sqrt(n))
+    return Difference(mean, mean - reach, mean + reach, n)
+
+
+def curve(
+    frame: pd.DataFrame, panel: Panel, notion: str, method: str, *, protocol: str = "full"
+) -> pd.DataFrame:
+    """Return a method's runs in a panel, the unfair model's among them, by split and strength."""
+    frame = frame[(frame["experiment"] == "curves") & (frame["protocol"] == protocol)]
+    runs = panel_runs(frame, panel)
+    kept = [shown(runs, each, notion) for each in ("unfair", method)]
+    return pd.concat(kept).sort_values(["split", "alpha"])
+
+
+def difference(
+    first: pd.DataFrame, second: pd.DataFrame, free: pd.DataFrame, x: str, y: str, share: float
+) -> Difference:
+    """Compare two curves where x is a share of what it is without penalty, in `free`.
+
+    The curves are interpolated linearly, split by split; a split in which they do not both come
+    down to that violation is left out.
+    """
+    gaps = []
+    for split, target in free[free["method"] == "unfair"].set_index("split")[x].items():
+        one, other = (
+            _at(c[c["split"] == split], x, y, share * float(target)) for c in (first, second)
+        )
+        if not np.isnan(one - other):
+            gaps.append(one - other)
+    return mean_difference(gaps)
+
+
+def _at(own: pd.DataFrame, x: str, y: str, target: float) -> float:
+    """Return y where a curve first comes down to the target."""
+    v, values = own[x].to_numpy(), own[y].to_numpy()
+    for k in range(len(v) - 1):
+        if v[k] >= target > v[k + 1]:
+            t = (v[k] - target) / (v[k] - v[k + 1])
+            return float((1 - t) * values[k] + t * values[k + 1])
+    return float("nan")
+
 
 def paired(
     frame: pd.DataFrame,
-    panel: tuple[str, str, tuple[str, ...]],
+    panel: Panel,
     notion: str,
     *,
     protocol: str = "full",
@@ -39,68 +106,37 @@ def paired(
     share: float = 0.5,
     methods: tuple[str, str] = ("otf", "norm"),
 ) -> Difference:
-    """Compare the AUC of two methods where their violation is a share of the unfair model's.
-
-    Both curves, from the unfair model on, are interpolated linearly, split by split; a split whose
-    curves do not both reach the violation is left out.
-    """
-    frame = frame[(frame["experiment"] == "curves") & (frame["protocol"] == protocol)]
-    runs = panel_runs(frame, panel)
+    """Compare the AUC of two methods where their violation is a share of the unfair model's."""
     x, y = f"{part}_{notion}_{panel[1]}", f"{part}_auc"
-    gaps = []
-    for _, own in runs.groupby("split"):
-        free = own[own["method"] == "unfair"]
-        if free.empty:
-            continue
-        target = share * float(free[x].iloc[0])
-        found = [_at(own, free, method, notion, x, y, target) for method in methods]
-        if not np.isnan(found).any():
-            gaps.append(found[0] - found[1])
-    if not gaps:
-        return Difference(np.nan, np.nan, np.nan, 0)
-    mean, n = float(np.mean(gaps)), len(gaps)
-    reach = np.nan
-    if n > 1:
-        reach = float(stats.t.ppf(0.975, n - 1) * np.std(gaps, ddof=1) / np.sqrt(n))
-    return Difference(mean, mean - reach, mean + reach, n)
-
-
-def _at(
-    own: pd.DataFrame, free: pd.DataFrame, method: str, notion: str, x: str, y: str, target: float
-) -> float:
-    """AUC of a method's curve at a violation: where it first falls to it."""
-    curve = own[own["method"] == method]
-    if method in ("otf", "norm", "coordinate"):
-        curve = curve[curve["notion"] == notion]
-    curve = pd.concat([free, curve[curve["sweeps"] != 1]]).sort_values("alpha")
-    v, auc = curve[x].to_numpy(), curve[y].to_numpy()
-    for k in range(len(v) - 1):
-        if v[k] >= target > v[k + 1]:
-            t = (v[k] - target) / (v[k] - v[k + 1])
-            return float((1 - t) * auc[k] + t * auc[k + 1])
-    return float("nan")
+    one, other = (curve(frame, panel, notion, m, protocol=protocol) for m in methods)
+    return difference(one, other, one, x, y, share)
 
 
 def compare(frame: pd.DataFrame, protocol: str, part: str) -> pd.DataFrame:
-    """Compare OTF with the norm and the barycenter in every panel, notion and share."""
+    """Compare OTF with the norm and the barycenter in every panel, notion and share.
+
+    Columns: dataset, attribute, notion, against, share, difference, ran (splits in all).
+    """
+    frame = frame[frame["protocol"] == protocol]
     rows = []
-    for panel in PANELS:
-        for notion in ("pdp", "peo"):
-            for other in ("norm", "barycenter"):
-                for share in SHARES:
-                    found = paired(
-                        frame, panel, notion, protocol=protocol, part=part, share=share,
-                        methods=("otf", other),
-                    )  # fmt: skip
-                    if found.splits:
-                        rows.append(
-                            {
-                                "dataset": panel[0],
-                                "attribute": panel[1],
-                                "notion": notion,
-                                "against": other,
-                                "share": share,
-                                **vars(found),
-                            }
-                        )
-    return pd.DataFrame(rows)
+    for panel, notion, other in product(PANELS, ("pdp", "peo"), ("norm", "barycenter")):
+        x, y = f"{part}_{notion}_{panel[1]}", f"{part}_auc"
+        own, theirs = (curve(frame, panel, notion, m, protocol=protocol) for m in ("otf", other))
+        ran = set(own[own["method"] == "otf"]["split"]) & set(
+            theirs[theirs["method"] == other]["split"]
+        )
+        for share in SHARES if ran else ():
+            found = difference(own, theirs, own, x, y, share)
+            rows.append(
+                {
+                    "dataset": panel[0],
+                    "attribute": panel[1],
+                    "notion": notion,
+                    "against": other,
+                    "share": share,
+                    "difference": found,
+                    "ran": len(ran),
+                }
+            )
+    columns = ["dataset", "attribute", "notion", "against", "share", "difference", "ran"]
+    return pd.DataFrame(rows, columns=columns)

@@ -16,10 +16,14 @@ from otfair.experiments._plan import VIOLIN_ALPHAS, VIOLIN_EPSILONS
 from otfair.experiments._store import Result
 from otfair.experiments._train import POSTPROCESS_EPOCHS, QUANTILES
 
-# Dataset, attribute by which violations are judged, columns that penalties were trained on.
-PANELS = (
+# Dataset, attribute by which violations are judged, columns that penalties were trained on. The
+# violation by two attributes is the larger of theirs.
+Panel = tuple[str, str, tuple[str, ...]]
+BOTH = "sex+race"
+PANELS: tuple[Panel, ...] = (
     ("adult", "sex", ("sex", "race")),
     ("adult", "race", ("sex", "race")),
+    ("adult", BOTH, ("sex", "race")),
     ("bank", "age_binned", ("age_binned",)),
     ("bank", "age", ("age",)),
     ("dutch", "sex", ("sex",)),
@@ -38,18 +42,34 @@ GROUPS = {"Female": "#d9822b", "Male": "#2f6db5"}
 def to_frame(results: Iterable[Result]) -> pd.DataFrame:
     """Return one row a run that succeeded: its configuration and its metrics."""
     rows = [{**vars(r.run), **r.metrics, "seconds": r.seconds} for r in results if not r.error]
-    return pd.DataFrame(rows)
+    frame = pd.DataFrame(rows)
+    for name in [f"{part}_{notion}" for part in ("train", "test") for notion in ("pdp", "peo")]:
+        each = [f"{name}_{attribute}" for attribute in BOTH.split("+")]
+        if set(each) <= set(frame):
+            frame[f"{name}_{BOTH}"] = frame[each].max(axis=1, skipna=False)
+    return frame
 
 
-def panel_runs(frame: pd.DataFrame, panel: tuple[str, str, tuple[str, ...]]) -> pd.DataFrame:
+def panel_runs(frame: pd.DataFrame, panel: Panel) -> pd.DataFrame:
     """Return the runs that a panel shows: of its columns, the barycenter's, the unfair model's."""
     dataset, attribute, columns = panel
     if f"test_pdp_{attribute}" not in frame:
         return frame[:0]
-    shown = frame["columns"].map(lambda c: c == columns) | frame["method"].isin(["unfair"])
     # The barycenter is trained on one column, and judged by every one.
-    shown |= frame["method"] == "barycenter"
-    return frame[(frame["dataset"] == dataset) & shown & frame[f"test_pdp_{attribute}"].notna()]
+    own = frame["columns"].map(lambda c: c == columns)
+    own |= frame["method"].isin(["unfair", "barycenter"])
+    return frame[(frame["dataset"] == dataset) & own & frame[f"test_pdp_{attribute}"].notna()]
+
+
+def shown(runs: pd.DataFrame, method: str, notion: str) -> pd.DataFrame:
+    """Return a method's runs that count under a notion: those that optimised it, if they do."""
+    own = runs[(runs["method"] == method) & (runs["sweeps"] != 1)]
+    return own[own["notion"] == notion] if method in ("otf", "norm", "coordinate") else own
+
+
+def title(panel: Panel) -> str:
+    """Name a panel."""
+    return f"{panel[0].capitalize()}, {panel[1].replace('+', ' and ')}"
 
 
 def draw_curves(frame: pd.DataFrame, protocol: str, part: str) -> Figure:
@@ -57,14 +77,18 @@ def draw_curves(frame: pd.DataFrame, protocol: str, part: str) -> Figure:
     frame = frame[(frame["experiment"] == "curves") & (frame["protocol"] == protocol)]
     panels = [p for p in PANELS if len(panel_runs(frame, p))]
     cells = [(notion, panel) for notion in ("pdp", "peo") for panel in panels]
-    rows = -(-len(cells) // 3)
-    figure = Figure(figsize=(9.6, 2.7 * rows + 0.4), layout="constrained")
-    grid = figure.subplots(rows, 3, squeeze=False)
-    for axes in grid.flat[len(cells) :]:
+    columns = min(4, len(panels))
+    rows = -(-len(panels) // columns)  # of each notion
+    figure = Figure(figsize=(2.9 * columns + 0.4, 5.0 * rows + 0.5), layout="constrained")
+    grid = figure.subplots(2 * rows, columns, squeeze=False)
+    for axes in grid.flat:
         axes.set_axis_off()
-    for axes, (notion, panel) in zip(grid.flat, cells):
+    for k, (notion, panel) in enumerate(cells):
+        row, column = divmod(k % len(panels), columns)
+        axes = grid[row + rows * (k // len(panels)), column]
+        axes.set_axis_on()
         _draw_panel(axes, panel_runs(frame, panel), notion, panel[1], part)
-        axes.set_title(f"{panel[0].capitalize()}, {panel[1]}: {notion.upper()}", fontsize=10)
+        axes.set_title(f"{title(panel)}: {notion.upper()}", fontsize=10)
         axes.set_xlabel("violation", fontsize=9)
     for axes in grid[:, 0]:
         axes.set_ylabel(f"AUC ({part})", fontsize=9)
@@ -82,10 +106,7 @@ def draw_curves(frame: pd.DataFrame, protocol: str, part: str) -> Figure:
 def _draw_panel(axes: Axes, runs: pd.DataFrame, notion: str, attribute: str, part: str) -> None:
     x, y = f"{part}_{notion}_{attribute}", f"{part}_auc"
     for method, (label, colour, marker) in STYLES.items():
-        own = runs[runs["method"] == method]
-        if method in ("otf", "norm", "coordinate"):  # only under the notion that they optimised
-            own = own[own["notion"] == notion]
-        own = own[own["sweeps"] != 1]
+        own = shown(runs, method, notion)
         if own.empty:
             continue
         means = own.groupby("alpha")[[x, y]].mean()

@@ -9,12 +9,18 @@ from dataclasses import asdict, dataclass, replace
 from itertools import product
 
 EPSILON = 1e-3
+# Strengths by protocol and method. In the full protocol the norm and the barycenter, which have
+# kinks, fall steeply about the middle: some more there, so that their curves are not cut short.
+_WIDE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 0.99)
+_DENSE = tuple(sorted((*_WIDE, 0.45, 0.55, 0.65)))
 ALPHAS = {
-    "full": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 0.99),
-    "paper": (0.1, 0.3, 0.5, 0.7, 0.9),
+    "full": {"otf": _WIDE, "norm": _DENSE, "barycenter": _DENSE},
+    "paper": {
+        **dict.fromkeys(("otf", "norm"), (0.1, 0.3, 0.5, 0.7, 0.9)),
+        "barycenter": (0.01, 0.05, 0.1, 0.2),
+        "coordinate": (0.1, 0.5, 0.9),
+    },
 }
-BARYCENTER_ALPHAS = {"full": ALPHAS["full"], "paper": (0.01, 0.05, 0.1, 0.2)}
-COORDINATE_ALPHAS = (0.1, 0.5, 0.9)
 VIOLIN_EPSILONS, SMALL_EPSILONS = (1e-3, 1e-2, 1e-1, 1.0, 10.0), (1e-4,)
 VIOLIN_ALPHAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 NOTIONS = {"pdp": "demographic_parity", "peo": "equalized_odds"}
@@ -79,21 +85,21 @@ def curves(dataset: str, protocol: str, splits: int) -> Iterator[Run]:
         base = Run("curves", dataset, (), "", "unfair", protocol, 0.0, 0.0, split)
         yield base
         first = COLUMNS[dataset][0]
-        for alpha in BARYCENTER_ALPHAS[protocol]:
+        for alpha in ALPHAS[protocol]["barycenter"]:
             yield replace(base, columns=first[:1], notion="pdp", method="barycenter", alpha=alpha)
         for columns, notion in product(COLUMNS[dataset], NOTIONS):
             if columns == ("age",) and split >= CONTINUOUS_SPLITS:
                 continue
-            for alpha in ALPHAS[protocol]:
-                base = replace(base, columns=columns, notion=notion, alpha=alpha)
-                yield replace(base, method="norm", epsilon=0.0)
-                yield replace(base, method="otf", epsilon=EPSILON)
+            base = replace(base, columns=columns, notion=notion)
+            for method, epsilon in (("norm", 0.0), ("otf", EPSILON)):
+                for alpha in ALPHAS[protocol][method]:
+                    yield replace(base, method=method, alpha=alpha, epsilon=epsilon)
 
 
 def coordinate(splits: int = 1) -> Iterator[Run]:
     """Run the published coordinate ascent on Adult, with its sweep limit, and with one sweep."""
     for split, notion, sweeps in product(range(splits), NOTIONS, (100, 1)):
-        for alpha in COORDINATE_ALPHAS:
+        for alpha in ALPHAS["paper"]["coordinate"]:
             yield Run(
                 "curves", "adult", COLUMNS["adult"][0], notion, "coordinate", "paper", alpha,
                 EPSILON, split, sweeps,
