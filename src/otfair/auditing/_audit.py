@@ -273,7 +273,7 @@ def _row(finding: Finding) -> dict[str, object]:
         "distance": cost.distance, "sampling_low": low, "sampling_high": high,
     }  # fmt: skip
     row |= {name: np.nan if value is None else value for name, value in others.items()}
-    small = [g.group + (f" | {g.stratum}" if g.stratum else "") for g in v.groups if g.small]
+    small = [g.group + (f", {g.stratum}" if g.stratum else "") for g in v.groups if g.small]
     return row | {"worst": v.worst, "small_groups": ", ".join(small)}
 
 

@@ -123,7 +123,7 @@ def densities(curves: Sequence[Curve], names: Sequence[str], threshold: float) -
     left, right, top, bottom = 60, 360, 10, 310
     x = _axis(left, right)
     peak = max(max(curve.density) for curve in curves) or 1.0
-    parts = [_grid(left, right, top, bottom)]
+    parts = [_grid(left, right, top, bottom), _beside("share of people")]
     at = x[0] + x[1] * threshold
     parts.append(
         Markup('<line class="mark" x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}"/>').format(
@@ -194,11 +194,12 @@ def _square(below: str, beside: str) -> Markup:
         for v in (0, 0.5, 1)
     )
     frame = Markup('<rect class="frame" x="60" y="10" width="300" height="300"/>')
+    return frame + diagonal + ticks + _text(210, 342, below, "middle", "quiet") + _beside(beside)
+
+
+def _beside(text: str) -> Markup:
     turned = 'transform="translate(22 160) rotate(-90)" text-anchor="middle"'
-    side = Markup(f'<text class="quiet" {turned}>{{}}</text>')
-    return (
-        frame + diagonal + ticks + _text(210, 342, below, "middle", "quiet") + side.format(beside)
-    )
+    return Markup(f'<text class="quiet" {turned}>{{}}</text>').format(text)
 
 
 def _path(points: Sequence[tuple[float, float]], k: int, name: str) -> Markup:

@@ -164,7 +164,7 @@ def judge(audited: Audited, compared: Compared, threshold: float, counts: np.nda
     worst = np.unravel_index(int(np.abs(rows[0]).argmax()), rows[0].shape)
     sizes = np.bincount(cells[inside], minlength=S * G).reshape(S, G)
     stratum_names = compared.strata.names
-    given = f" | {stratum_names[worst[0]]}" if stratum_names[worst[0]] else ""
+    given = f", {stratum_names[worst[0]]}" if stratum_names[worst[0]] else ""
     return Violation(
         value=estimate(largest, 0.0, 1.0),
         worst=(compared.attribute if s is not None else names[worst[1]]) + given,

@@ -16,7 +16,15 @@ from markupsafe import Markup
 from otfair.auditing._drawing import calibrations, densities, dots, percent, rocs, sankey
 from otfair.auditing._features import is_number
 from otfair.auditing._groups import FEW, WIDE
-from otfair.auditing._results import Cost, Curve, Estimate, Finding, Violation, number_text
+from otfair.auditing._results import (
+    Cost,
+    Curve,
+    Estimate,
+    Finding,
+    Group,
+    Violation,
+    number_text,
+)
 
 if TYPE_CHECKING:
     from otfair.auditing._audit import Audit
@@ -108,10 +116,28 @@ def verdict(violation: Violation) -> str:
     """Say whether a violation is more than chance."""
     value, chance = violation.value.value, violation.chance
     if chance != chance:
-        return ""
+        return "what chance explains was not measured"
     if value <= chance:
-        return f"may be chance: resamples differ by up to {chance:.3f}"
-    return f"more than chance, which makes up to {chance:.3f}"
+        return f"no more than chance explains ({chance:.3f})"
+    return f"more than chance explains ({chance:.3f})"
+
+
+def ends(finding: Finding) -> str:
+    """Say who has the lowest and who the highest mean score, where they are furthest apart."""
+    strata: dict[str, list[Group]] = {}
+    for group in finding.violation.groups:
+        strata.setdefault(group.stratum, []).append(group)
+    pairs = [
+        tuple(pick(groups, key=lambda g: g.mean_score.value) for pick in (min, max))
+        for groups in strata.values()
+    ]
+    low, high = max(pairs, key=lambda pair: pair[1].mean_score.value - pair[0].mean_score.value)
+    of = f" of people with {low.stratum}" if low.stratum else ""
+    said = [
+        f"{g.mean_score.value:.3f} ({short(finding, g.group)}{', too few to say' * g.small})"
+        for g in (low, high)
+    ]
+    return f"Mean scores{of} go from {said[0]} to {said[1]}."
 
 
 def pairs(audit: Audit, finding: Finding) -> list[Pair]:
@@ -200,7 +226,7 @@ def _pictures(curves: list[Curve], names: list[str], audit: Audit) -> dict[str, 
 
 def _dots(finding: Finding) -> Markup:
     groups = finding.violation.groups
-    names = [short(finding, g.group) + (f" | {g.stratum}" if g.stratum else "") for g in groups]
+    names = [short(finding, g.group) + (f", {g.stratum}" if g.stratum else "") for g in groups]
     return dots(groups, names)
 
 
@@ -256,7 +282,7 @@ def _environment() -> Environment:
         "interval": _interval, "percent": percent, "percents": _percents, "named": _title,
         "meaning": lambda notion: NOTIONS[notion][1], "sentence": sentence, "verdict": verdict,
         "cell": _cell, "share": _share, "certificate": _certificate, "dots": _dots,
-        "sankey": _sankey,
+        "sankey": _sankey, "ends": ends,
     }  # fmt: skip
     environment.globals |= {"short": short, "open_pairs": OPEN_PAIRS}
     return environment
