@@ -34,6 +34,7 @@ from otfair.metrics import pdp_violation, peo_violation
 from otfair.notions import as_notion
 from otfair.otf import adjusted_otf, exact_otf
 from otfair.penalty import FairnessLoss
+from otfair.training import RESIDUAL
 
 BATCH, EPOCHS, LEARNING_RATE = 1000, 100, 1e-3  # of the paper
 POSTPROCESS_EPOCHS = 25
@@ -181,7 +182,8 @@ def _paper_loss(run: Run) -> tuple[FairnessLoss, float]:
     if run.method == "coordinate":
         options = {"solver": "coordinate", "max_sweeps": run.sweeps, "warm_start": False}
         return OTFLoss(notion, run.epsilon, **options), RELEASED_SCALE  # type: ignore[arg-type]
-    return OTFLoss(notion, run.epsilon), OTF_SCALE[run.dataset, run.columns[0], run.notion]
+    loss = OTFLoss(notion, run.epsilon, tol=RESIDUAL)
+    return loss, OTF_SCALE[run.dataset, run.columns[0], run.notion]
 
 
 def _postprocess(run: Run, split: Split) -> dict[str, Any]:
@@ -190,7 +192,7 @@ def _postprocess(run: Run, split: Split) -> dict[str, Any]:
     labels = torch.as_tensor(y, dtype=torch.float32)
     S = split.sensitive["train"][list(run.columns)]
     people = as_notion(NOTIONS[run.notion]).people(S).to_tensors()
-    loss = OTFLoss(NOTIONS[run.notion], run.epsilon)
+    loss = OTFLoss(NOTIONS[run.notion], run.epsilon, tol=RESIDUAL)
     torch.manual_seed(run.split)
     model = torch.nn.Linear(X.shape[1], 1)
     optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
