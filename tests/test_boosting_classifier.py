@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import otfair
 from otfair import OTFBoostingClassifier
+from otfair.validation import split_people
 
 BOOSTERS = ("xgboost", "lightgbm")
 SMALL = {"n_estimators": 20, "max_depth": 3, "n_jobs": 1}
@@ -129,6 +130,19 @@ def test_the_weakest_strength_that_is_fair_enough(data, sex):
     assert clf.violation_ > 0.05  # no fairer than asked for
 
 
+def test_people_held_out_judge_the_violation(data, sex):
+    clf = OTFBoostingClassifier(max_violation=0.1, validation_fraction=0.4, random_state=0, **SMALL)
+    clf.fit(data.X, data.y, sensitive_features=sex)
+    kept, judged = split_people(clf, np.asarray(data.y))
+    h = clf.predict_proba(data.X)[:, 1]
+    held_out = otfair.pdp_violation(h[judged], sex.iloc[judged])
+    assert clf.violation_ == pytest.approx(held_out, abs=1e-6)
+    assert clf.violation_ <= 0.1
+    assert abs(otfair.pdp_violation(h[kept], sex.iloc[kept]) - held_out) > 1e-4  # others
+    share = np.asarray(data.y)[judged].mean()
+    assert share == pytest.approx(np.mean(data.y), abs=2e-3)
+
+
 def test_tables_of_any_kind_and_unseen_values(data, sex):
     clf = OTFBoostingClassifier(alpha=0, **SMALL).fit(data.X, data.y)
     theirs = clf.predict_proba(data.X)
@@ -227,6 +241,8 @@ def test_parameters_of_the_booster_are_parameters(data):
         ({"booster": "catboost"}, "unknown booster 'catboost'; pass one of xgboost, lightgbm"),
         ({"objective": "binary"}, "`objective` is what this class provides"),
         ({"max_violation": -1}, r"`max_violation` must lie in \[0, 1\]"),
+        ({"validation_fraction": 2}, r"`validation_fraction` must lie in \[0, 1\]; received 2"),
+        ({"max_violation": 0.1, "validation_fraction": 1e-9}, "leaves too few on one side"),
         ({"alpha": 1.5}, r"`alpha` must lie in \[0, 1\]; received 1.5"),
         ({}, "`sensitive_features` are missing"),
     ],

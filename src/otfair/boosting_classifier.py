@@ -27,7 +27,7 @@ from otfair.notions import Notion, as_notion
 from otfair.saving import SaveMixin
 from otfair.search import weakest_alpha
 from otfair.tree_features import is_category, tree_matrix
-from otfair.validation import two_classes
+from otfair.validation import check_ranges, split_people, two_classes
 
 
 @dataclass(frozen=True)
@@ -248,10 +248,7 @@ class OTFBoostingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type:
             )
         if "objective" in self._more:
             raise ValueError("`objective` is what this class provides; leave it out.")
-        if self.max_violation is not None and not 0 <= self.max_violation <= 1:
-            raise ValueError(
-                f"`max_violation` must lie in [0, 1]; received {self.max_violation!r}."
-            )
+        check_ranges(self, ("alpha", "epsilon", "max_violation", "validation_fraction"))
         self._objective()
 
     def _objective(self) -> OTFObjective:
@@ -280,7 +277,7 @@ class OTFBoostingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type:
             weight = _check_sample_weight(
                 sample_weight, encoded, dtype=np.float64, ensure_non_negative=True
             )
-        kept, judged = self._split(len(raw))
+        kept, judged = split_people(self, labels)
         people = None
         if sensitive_features is not None:
             people = as_notion(self.notion).people(sensitive_features, labels, weight)
@@ -318,14 +315,6 @@ class OTFBoostingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type:
         check_classification_targets(y)
         same_length("y", len(y), n, "X")
         return two_classes(self, y)
-
-    def _split(self, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """People to train on, and people by whom violations are judged: others if held out."""
-        if self.max_violation is None or not self.validation_fraction:
-            return np.arange(n), np.arange(n)
-        order = check_random_state(self.random_state).permutation(n)
-        count = round(self.validation_fraction * n)
-        return order[count:], order[:count]
 
     def _positions(self) -> list[int]:
         """Return the encoded columns of `cost_features`, given by name or position."""

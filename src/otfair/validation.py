@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -34,9 +35,10 @@ RANGES: dict[str, tuple[float, float, type]] = {
 }
 
 
-def check_settings(estimator: Any) -> None:
-    """Raise where a setting of an `OTFClassifier` makes no sense."""
-    for name, (low, high, kind) in RANGES.items():
+def check_ranges(estimator: Any, names: Iterable[str]) -> None:
+    """Raise where a number is out of its range, or people held out are part of the geometry."""
+    for name in names:
+        low, high, kind = RANGES[name]
         value: Any = getattr(estimator, name)
         if value is None and name == "max_violation":
             continue
@@ -45,6 +47,17 @@ def check_settings(estimator: Any) -> None:
             ends = f"be at least {low:g}" if high == np.inf else f"lie in [{low:g}, {high:g}]"
             whole = ", a whole number" if kind is numbers.Integral else ""
             raise ValueError(f"`{name}` must {ends}{whole}; received {value!r}.")
+    held_out = estimator.max_violation is not None and estimator.validation_fraction
+    if held_out and isinstance(estimator.geometry, Geometry):
+        raise ValueError(
+            "`validation_fraction` keeps people out of training, but `geometry` is of all of them; "
+            "pass one of the two."
+        )
+
+
+def check_settings(estimator: Any) -> None:
+    """Raise where a setting of an `OTFClassifier` makes no sense."""
+    check_ranges(estimator, RANGES)
     for name, known in KNOWN.items():
         own = name == "regularizer" and isinstance(estimator.regularizer, FairnessLoss)
         if not own and getattr(estimator, name) not in known:
@@ -66,12 +79,6 @@ def check_settings(estimator: Any) -> None:
         raise ValueError(
             f"`module` must be a torch module, or a function of the number of features that makes "
             f"one; received {estimator.module!r}."
-        )
-    held_out = estimator.max_violation is not None and estimator.validation_fraction
-    if held_out and isinstance(estimator.geometry, Geometry):
-        raise ValueError(
-            "`validation_fraction` keeps people out of training, but `geometry` is of all of them; "
-            "pass one of the two."
         )
 
 
