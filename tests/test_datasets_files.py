@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 import otfair
-from otfair import DatasetError
+from otfair import DatasetError, files
 from otfair.datasets import _download, _files
 from otfair.datasets._files import DATA_FILES, DataFile, fetch, read
 
@@ -362,7 +362,7 @@ def test_interrupted_write_leaves_nothing(server, home, monkeypatch, failure):
     def fail(_):
         raise failure
 
-    monkeypatch.setattr(_download.os, "fsync", fail)
+    monkeypatch.setattr(files.os, "fsync", fail)
     expected = KeyboardInterrupt if isinstance(failure, KeyboardInterrupt) else DatasetError
     with pytest.raises(expected):
         fetch(file_at(server.serve("/a", Answer(CONTENT))), home, progress=False)

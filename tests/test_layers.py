@@ -49,6 +49,7 @@ def test_every_core_module_has_a_layer():
         "cli",
         "demo",
         "encoder",
+        "files",
         "lbfgs",
         "losses",
         "metrics",

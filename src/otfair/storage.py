@@ -13,7 +13,6 @@ import hashlib
 import json
 import math
 import os
-import secrets
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -24,6 +23,8 @@ import pandas as pd
 import safetensors.torch
 import torch
 from torch import Tensor
+
+from otfair.files import write_bytes
 
 Known: TypeAlias = Mapping[str, type]  # the dataclasses that a file may hold, by name
 FilePath: TypeAlias = str | os.PathLike[str]
@@ -58,7 +59,7 @@ def write(path: FilePath, content: Any, known: Known) -> None:
             f"the model has {size} bytes of text, more than the {LARGEST_HEADER} that can be read "
             "again. Shorten `history_`, which is most of it."
         )
-    _replace(Path(path), data)
+    write_bytes(Path(path), data)
 
 
 def read(path: FilePath, known: Known) -> Any:
@@ -244,16 +245,3 @@ def _damaged(path: Path, reason: str) -> ValueError:
     return ValueError(
         f"`{path}` is damaged, or was not written by otfair ({reason}). Copy or save it again."
     )
-
-
-def _replace(target: Path, data: bytes) -> None:
-    # A name of its own for each writer, in the same folder: the last step is then atomic.
-    part = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
-    try:
-        with part.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)

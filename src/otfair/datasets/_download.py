@@ -6,11 +6,8 @@ touches the disk.
 
 from __future__ import annotations
 
-import contextlib
 import io
 import logging
-import os
-import secrets
 import time
 import zipfile
 import zlib
@@ -18,6 +15,8 @@ from pathlib import Path, PurePosixPath
 
 import requests
 from tqdm import tqdm
+
+from otfair.files import write_bytes
 
 logger = logging.getLogger(__name__)
 
@@ -121,19 +120,9 @@ def _member(body: bytes, name: str, size: int) -> bytes:
 
 def store(data: bytes, target: Path) -> Path:
     """Write a file so that others see all of it or nothing, and leave nothing else behind."""
-    # A name of its own for each writer, in the same folder: the final step is then atomic.
-    part = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with part.open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(target)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                part.unlink()
+        write_bytes(target, data)
     except OSError as error:
         raise DatasetError(
             f"`{target.name}` was downloaded but can't be written to {target.parent} ({error}). "

@@ -15,6 +15,7 @@ from scipy.stats import gaussian_kde
 from otfair.experiments._plan import VIOLIN_ALPHAS, VIOLIN_EPSILONS
 from otfair.experiments._store import Result
 from otfair.experiments._train import POSTPROCESS_EPOCHS, QUANTILES
+from otfair.files import replacing
 
 # Dataset, attribute by which violations are judged, columns that penalties were trained on. The
 # violation by two attributes is the larger of theirs.
@@ -216,9 +217,8 @@ def write_figures(results: Iterable[Result], folder: Path) -> list[Path]:
     for name, figure in figures.items():
         for suffix in ("pdf", "png"):
             path = folder / f"{name}.{suffix}"
-            part_path = path.with_name(f".{path.name}.part")
             metadata = {"CreationDate": None} if suffix == "pdf" else {"Software": None}
-            figure.savefig(part_path, format=suffix, dpi=150, metadata=metadata)
-            part_path.replace(path)
+            with replacing(path) as whole:
+                figure.savefig(whole, format=suffix, dpi=150, metadata=metadata)
             written.append(path)
     return written

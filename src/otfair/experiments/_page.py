@@ -14,6 +14,7 @@ from otfair.experiments._claims import SHARES, Difference, curve, difference
 from otfair.experiments._figures import PANELS, STYLES, title, to_frame
 from otfair.experiments._store import Result
 from otfair.experiments._verdicts import CLAIMS, UNKNOWN, Evidence, by_epsilon
+from otfair.files import write_bytes
 
 CAPTIONS = {
     "curves_full_test": "Full protocol, test set",
@@ -43,9 +44,7 @@ class Table:
 def write_page(results: Iterable[Result], path: Path, *, figures: str = ".") -> None:
     """Write the page as Markdown; `figures` is the folder of the pictures, seen from the page."""
     results = [r for r in results if not r.error]
-    part = path.with_name(path.name + ".part")
-    part.write_text(page(results, figures), encoding="utf-8")
-    part.replace(path)
+    write_bytes(path, page(results, figures).encode())
 
 
 def page(results: list[Result], figures: str = ".") -> str:

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from otfair.experiments._plan import Run, from_dict
+from otfair.files import replacing
 
 TABLE = """
 CREATE TABLE IF NOT EXISTS runs (
@@ -118,12 +119,10 @@ class Store:
         """Write every run that succeeded, a column for each setting and metric."""
         results = sorted((r for r in self if not r.error), key=lambda r: astuple(r.run))
         metrics = sorted({name for r in results for name in r.metrics})
-        part = path.with_name(path.name + ".part")
-        with part.open("w", newline="", encoding="utf-8") as file:
+        with replacing(path) as part, part.open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, [*SETTINGS, *ABOUT, *metrics], lineterminator="\n")
             writer.writeheader()
             writer.writerows(_flat(result) for result in results)
-        part.replace(path)
 
 
 def read_csv(path: Path) -> list[Result]:

@@ -1,0 +1,33 @@
+"""Files that others see whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """Yield the path of a new file, which becomes `target` at the end if nothing goes wrong."""
+    # A name of its own for each writer; the same folder, so that the last step is atomic; the same
+    # suffix, by which some writers choose a format.
+    name = f".{target.stem}.{os.getpid()}-{secrets.token_hex(4)}.part{target.suffix}"
+    part = target.absolute().with_name(name)
+    try:
+        part.touch(exist_ok=False)
+        yield part
+        with part.open("r+b") as file:
+            os.fsync(file.fileno())
+        part.replace(target)
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()
+
+
+def write_bytes(target: Path, data: bytes) -> None:
+    """Write a file whole or not at all."""
+    with replacing(target) as part:
+        part.write_bytes(data)

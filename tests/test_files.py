@@ -1,0 +1,38 @@
+"""A file is replaced at once, and a failure leaves nothing behind."""
+
+from __future__ import annotations
+
+import pytest
+
+from otfair.files import replacing, write_bytes
+
+
+def test_a_file_is_replaced_when_it_is_whole(tmp_path):
+    target = tmp_path / "a.csv"
+    write_bytes(target, b"old")
+    with replacing(target) as part:
+        assert (part.parent, part.suffix) == (tmp_path, ".csv")
+        part.write_bytes(b"new")
+        assert target.read_bytes() == b"old"
+    assert target.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_failure_leaves_what_was_there(tmp_path):
+    target = tmp_path / "a.csv"
+    write_bytes(target, b"old")
+
+    def fail() -> None:
+        with replacing(target) as part:
+            part.write_bytes(b"half")
+            raise RuntimeError("in the middle")
+
+    with pytest.raises(RuntimeError, match="in the middle"):
+        fail()
+    assert target.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        write_bytes(tmp_path / "no" / "a", b"")
