@@ -42,9 +42,9 @@ class Difference:
     def __str__(self) -> str:
         if not self.splits:
             return "not reached"
-        if self.splits < INTERVAL:
-            return f"{self.mean:+.4f}"
-        return f"{self.mean:+.4f} [{self.low:+.4f}, {self.high:+.4f}]"
+        numbers = (self.mean, self.low, self.high)
+        mean, low, high = (f"{v:+.4f}".replace("-0.0000", "+0.0000") for v in numbers)
+        return mean if self.splits < INTERVAL else f"{mean} [{low}, {high}]"
 
 
 def mean_difference(gaps: Sequence[float]) -> Difference:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 from jinja2 import Environment, PackageLoader
 
-from otfair.experiments._claims import SHARES, Difference, curve, difference
+from otfair.experiments._claims import INTERVAL, SHARES, Difference, curve, difference
 from otfair.experiments._figures import PANELS, STYLES, title, to_frame
 from otfair.experiments._store import Result
 from otfair.experiments._verdicts import CLAIMS, UNKNOWN, Evidence, by_epsilon
@@ -106,7 +106,8 @@ def _compared(table: pd.DataFrame) -> Table:
 def _cell(found: Difference, ran: int) -> str:
     """Return the text of a difference, bold where it is not zero, with the splits if not all."""
     text = str(found)
-    if found.splits >= 3 and (found.above(0) or found.below(0)):
+    sure = found.splits >= INTERVAL and (found.above(0) or found.below(0))
+    if sure and abs(found.mean) >= 5e-5:
         text = f"**{text}**"
     if found.splits in (0, ran):
         return text
