@@ -63,7 +63,10 @@ def curve(
 ) -> pd.DataFrame:
     """Return a method's runs in a panel, the unfair model's among them, by split and strength."""
     frame = frame[(frame["experiment"] == "curves") & (frame["protocol"] == protocol)]
-    runs = panel_runs(frame, panel)
+    return _curve(panel_runs(frame, panel), notion, method)
+
+
+def _curve(runs: pd.DataFrame, notion: str, method: str) -> pd.DataFrame:
     kept = [shown(runs, each, notion) for each in ("unfair", method)]
     return pd.concat(kept).sort_values(["split", "alpha"])
 
@@ -76,19 +79,19 @@ def difference(
     The curves are interpolated linearly, split by split; a split in which they do not both come
     down to that violation is left out.
     """
+    free = free[free["method"] == "unfair"]
     gaps = []
-    for split, target in free[free["method"] == "unfair"].set_index("split")[x].items():
-        one, other = (
-            _at(c[c["split"] == split], x, y, share * float(target)) for c in (first, second)
-        )
+    for split, target in zip(free["split"], free[x]):
+        one, other = (_at(c, split, x, y, share * float(target)) for c in (first, second))
         if not np.isnan(one - other):
             gaps.append(one - other)
     return mean_difference(gaps)
 
 
-def _at(own: pd.DataFrame, x: str, y: str, target: float) -> float:
-    """Return y where a curve first comes down to the target."""
-    v, values = own[x].to_numpy(), own[y].to_numpy()
+def _at(curve: pd.DataFrame, split: int, x: str, y: str, target: float) -> float:
+    """Return y where a split's curve first comes down to the target."""
+    own = curve["split"].to_numpy() == split
+    v, values = curve[x].to_numpy()[own], curve[y].to_numpy()[own]
     for k in range(len(v) - 1):
         if v[k] >= target > v[k + 1]:
             t = (v[k] - target) / (v[k] - v[k + 1])
@@ -117,11 +120,12 @@ def compare(frame: pd.DataFrame, protocol: str, part: str) -> pd.DataFrame:
 
     Columns: dataset, attribute, notion, against, share, difference, ran (splits in all).
     """
-    frame = frame[frame["protocol"] == protocol]
+    frame = frame[(frame["experiment"] == "curves") & (frame["protocol"] == protocol)]
+    panels = {panel: panel_runs(frame, panel) for panel in PANELS}
     rows = []
     for panel, notion, other in product(PANELS, ("pdp", "peo"), ("norm", "barycenter")):
         x, y = f"{part}_{notion}_{panel[1]}", f"{part}_auc"
-        own, theirs = (curve(frame, panel, notion, m, protocol=protocol) for m in ("otf", other))
+        own, theirs = (_curve(panels[panel], notion, method) for method in ("otf", other))
         ran = set(own[own["method"] == "otf"]["split"]) & set(
             theirs[theirs["method"] == other]["split"]
         )
