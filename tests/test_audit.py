@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from sklearn.metrics import roc_auc_score
 
 import otfair
-from otfair.auditing import _audit
-from otfair.auditing._costs import _by_types, _interval
-from otfair.auditing._distances import Measure, reference_size
+from otfair.auditing import _audit, _report
 from otfair.auditing._features import read_features
-from otfair.auditing._groups import compare, read_notions
-from otfair.auditing._reading import read
-from otfair.auditing._resampling import draw
-from otfair.geometry import CostMatrix
 
 N = 400
 approx = pytest.approx
@@ -43,12 +35,6 @@ def found(data):
 
 def finding(found, notion: str, attribute: str):
     return next(f for f in found.findings if (f.notion, f.attribute) == (notion, attribute))
-
-
-def people(data, **options):
-    defaults = {"continuous": (), "categorical": (), "positive_label": None}
-    h, s = np.asarray(data.truth.scores), data.sensitive_features
-    return read(h, data.X, s, data.y, None, **(defaults | options))
 
 
 def test_there_is_a_finding_for_each_notion_and_attribute(found):
@@ -146,53 +132,6 @@ def test_fair_scores_cost_nothing(data):
     assert (a.worst, cost.moved, cost.exact.value) == approx((0, 0, 0), abs=1e-9)
     assert a.findings[0].violation.chance > 0
     assert "no score must move" in a.to_html()
-
-
-def test_the_interval_of_the_cost_is_that_of_solving_anew(data):
-    # To first order: resampled costs by the Lagrangian against solving each resample.
-    audited = people(data)
-    measure = Measure(read_features(audited, ()), N, 1e-3, 0)
-    compared = compare(audited, read_notions("demographic_parity", None)[0])[1]
-    types, K = compared.people.types.numpy(), len(compared.people.table.type_names)
-    D = measure.to_types(types, K, audited.weight, audited.scores).nearest
-    h = audited.scores
-    solved = otfair.exact_otf(h, CostMatrix(D), _by_types(compared, N, K))
-    rng = np.random.default_rng(0)
-    anew = []
-    for _ in range(60):
-        counts = np.bincount(rng.integers(N, size=N), minlength=N).astype(np.float64)
-        again = replace(compared, people=replace(compared.people, weight=torch.as_tensor(counts)))
-        anew.append(otfair.exact_otf(h, CostMatrix(D), _by_types(again, N, K)).value / (counts @ h))
-    interval = _interval(compared, solved, solved.plan(sparse=True), D, draw(N, 60, 0))
-    low, high = np.percentile(anew, (2.5, 97.5))
-    width = high - low
-    assert interval.low == approx(low, abs=0.15 * width)
-    assert interval.high == approx(high, abs=0.15 * width)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_what_a_reference_sample_adds_is_bounded(found, data, seed):
-    sampled = otfair.audit(
-        data.truth.scores,
-        data.X,
-        sensitive_features=data.sensitive_features[["sex", "origin"]],
-        labels=data.y,
-        reference=100,
-        n_bootstrap=0,
-        random_state=seed,
-    )
-    for f in sampled.findings:
-        whole = finding(found, f.notion, f.attribute).cost.exact.value
-        low, high = f.cost.sampling
-        assert low <= whole <= high == approx(f.cost.exact.value)
-        assert f.cost.destinations < N
-
-
-def test_everybody_is_the_reference_where_time_allows(found):
-    assert all(f.cost.sampling is None and f.cost.destinations == N for f in found.findings)
-    assert reference_size(1000, 2, 1e-9, 10.0) is None
-    assert reference_size(10**6, 2, 1e-8, 100.0) == 4096
-    assert reference_size(10**6, 2, 1e-8, 1e-3) == 512
 
 
 def test_a_weight_counts_as_copies(data):
@@ -397,6 +336,4 @@ def test_progress_is_shown_when_asked_for(data, capsys):
 
 
 def test_the_shown_pairs_are_as_many_in_json_as_on_the_page():
-    from otfair.auditing import _report
-
     assert _audit.SHOWN_PAIRS == _report.SHOWN_PAIRS

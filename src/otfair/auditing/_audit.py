@@ -24,7 +24,7 @@ from otfair.auditing._costs import transport
 from otfair.auditing._curves import curves
 from otfair.auditing._distances import Distances, Measure, reference_size
 from otfair.auditing._features import Features, read_features
-from otfair.auditing._groups import compare, judge, read_notions
+from otfair.auditing._groups import Compared, compare, judge, read_notions
 from otfair.auditing._reading import Audited, read
 from otfair.auditing._regions import regions
 from otfair.auditing._report import cell, page
@@ -34,7 +34,7 @@ from otfair.notions import Notion
 
 LIBRARIES = ("numpy", "scipy", "torch", "pandas", "scikit-learn")
 SHOWN_PAIRS = 40
-FOR_DISTANCES = 0.5  # of the time budget; the rest is for checking, solving and resampling
+FOR_DISTANCES = 0.6  # of the time budget; the rest is for checking, solving and resampling
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -190,8 +190,7 @@ def audit(
         measure = None if features is None else Measure(features, n, epsilon, random_state)
         size = reference
         if measure is not None and reference is None:
-            passes, pair = len({c.fine_key for c in compared}), measure.seconds_a_pair()
-            size = reference_size(n, passes, pair, FOR_DISTANCES * time_budget)
+            size = _affordable(n, compared, measure, FOR_DISTANCES * time_budget)
         bar.update()
         counts = draw(n, n_bootstrap, random_state)
         distances = Distances(people.weight, people.scores, measure, size)
@@ -234,6 +233,14 @@ def audit(
         people=people,
         features=features,
     )
+
+
+def _affordable(n: int, compared: list[Compared], measure: Measure, budget: float) -> int | None:
+    """Return how many people may receive score, for all distances to fit the budget."""
+    near, soft = measure.seconds_a_pair()
+    passes = len({c.fine_key for c in compared})
+    # As many people as may receive are measured to everybody, to say what the sample adds.
+    return reference_size(n, passes * (near + soft), passes * (2 * near + soft), budget)
 
 
 def _check_settings(

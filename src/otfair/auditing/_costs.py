@@ -13,18 +13,18 @@ import torch
 
 from otfair.attributes import number_types, tabulate
 from otfair.auditing._distances import ToTypes
+from otfair.auditing._everybody import drawn, with_everybody
 from otfair.auditing._groups import Compared
 from otfair.auditing._reading import Audited
 from otfair.auditing._resampling import by_cell, estimate, resample
 from otfair.auditing._results import Cost, Estimate, Flow, Pairs
-from otfair.constraints import Constraints
+from otfair.auditing._solving import Solved, by_types, solve, stand_ins
+from otfair.constraints import People
 from otfair.geometry import CostMatrix
 from otfair.otf import adjusted_otf, exact_otf
 from otfair.status import TransportError
-from otfair.transport import Transport
 
 TINY = 1e-12  # a score of 0 has nothing to give; solvers want a little
-SHRINKING = np.linspace(0.0, 1.2, 25)  # of the duals, in search of the best lower bound
 
 
 def transport(
@@ -38,25 +38,28 @@ def transport(
     if to_types is None:
         return cost
     total = float(w @ h)
-    constraints = _by_types(compared, len(h), K)
     try:
-        t = exact_otf(h, CostMatrix(to_types.nearest), constraints)
+        solved = solve(compared.people, h, to_types.nearest)
     except TransportError:
         return cost
-    plan = t.plan(sparse=True)  # (n, K)
-    pairs, shown = _pairs(compared, plan, to_types, total)
+    pairs, shown = _pairs(compared, solved.plan, to_types, total)
     moved = float(pairs.mass.sum())
     value = float(pairs.mass @ pairs.distance)
-    reference = to_types.reference
+    exact, sampling = _interval(compared, solved, w * h, to_types.nearest, counts), None
+    if to_types.reference is not None:
+        sampling = with_everybody(compared.people, h, to_types, value)
+        exact = _both(exact, sampling)
     return replace(
         cost,
-        exact=_interval(compared, t, plan, to_types.nearest, counts),
-        gap=max(0.0, t.gap / total),
-        smooth=_smooth(h, to_types, constraints, total),
+        exact=exact,
+        plan=value,
+        gap=solved.gap / total,
+        smooth=_smooth(compared.people, h, to_types),
+        smoothed=len(to_types.smoothed),
         moved=moved,
-        distance=value / moved if moved else 0.0,
-        destinations=len(h) if reference is None else len(reference),
-        sampling=None if reference is None else _sampling(w * h, t, to_types),
+        distance=exact.value / moved if moved else 0.0,
+        destinations=len(h) if to_types.reference is None else len(to_types.reference),
+        sampling=None if sampling is None else (sampling.low, sampling.high),
         piled=_piled(audited, pairs, total),
         types=shown,
         flows=_flows(pairs, shown),
@@ -64,27 +67,27 @@ def transport(
     )
 
 
-def _by_types(compared: Compared, n: int, K: int) -> Constraints:
-    """Constrain people whose score goes to types, each of them one receiver."""
-    people = compared.people
-    both = replace(
-        people,
-        types=torch.cat([people.types, torch.arange(K)]),
-        weight=torch.cat([people.weight, torch.ones(K, dtype=torch.float64)]),
-    )
-    return both.constraints(rows=np.arange(n), columns=np.arange(n, n + K))
+def _both(people: Estimate, sampling: Estimate) -> Estimate:
+    """Return the cost with everybody as a receiver, unsure by who is there and by the sample."""
+    scale = sampling.value / people.value if people.value else 1.0
+    below, above = people.value - people.low, people.high - people.value
+    low, high = sampling.low - scale * below, sampling.high + scale * above
+    return Estimate(sampling.value, max(0.0, low), high)
 
 
-def _smooth(
-    h: np.ndarray, to_types: ToTypes, constraints: Constraints, total: float
-) -> float | None:
+def _smooth(people: People, h: np.ndarray, to_types: ToTypes) -> float | None:
     """Return the adjusted cost; soft distances may be negative, and a shift of all cancels."""
     shifted = to_types.soft - min(0.0, float(to_types.soft.min()))
+    if to_types.reference is None:
+        few, scores = stand_ins(people, h, to_types.smoothed)
+    else:
+        every = np.ones(len(to_types.checked), dtype=bool)
+        few, scores = drawn(people, people.weight.numpy() * h, to_types, every)
     try:
-        answer = adjusted_otf(h, CostMatrix(shifted), constraints, epsilon=to_types.epsilon)
+        answer = adjusted_otf(scores, CostMatrix(shifted), by_types(few), epsilon=to_types.epsilon)
     except TransportError:
         return None
-    return answer.value / total
+    return answer.value / float(few.weight.numpy() @ scores)
 
 
 def _least_moved(
@@ -99,59 +102,41 @@ def _least_moved(
     sums = resample(by_cell(types, K, w, w * h), counts)
     masses = sums[:, K:]
     paid, sent = masses @ (share * D).sum(1), masses @ share
-    return _lagrangian(compared, t, sums[:, :K], masses.sum(1), paid, sent)
+    duals = np.asarray(t.constraint_duals)
+    return _lagrangian(compared, t.primal_value, duals, sums[:, :K], masses.sum(1), paid, sent)
 
 
 def _interval(
-    compared: Compared, t: Transport, plan: sp.csr_array, D: np.ndarray, counts: np.ndarray
+    compared: Compared, solved: Solved, mass: np.ndarray, D: np.ndarray, counts: np.ndarray
 ) -> Estimate:
-    types, K = compared.people.types.numpy(), D.shape[1]
-    paid = (plan * D).sum(1)  # (n,)
-    w, mass = t.problem.weight.numpy(), t.problem.mass.numpy()
-    rows = [by_cell(types, K, w), sp.csr_array(np.stack([mass, paid])), sp.csr_array(plan.T)]
+    people, K = compared.people, D.shape[1]
+    paid = (solved.plan * D).sum(1)  # (n,)
+    rows = [
+        by_cell(people.types.numpy(), K, people.weight.numpy()),
+        sp.csr_array(np.stack([mass, paid])),
+        sp.csr_array(solved.plan.T),
+    ]
     sums = resample(sp.csr_array(sp.vstack(rows)), counts)
-    return _lagrangian(compared, t, sums[:, :K], sums[:, K], sums[:, K + 1], sums[:, K + 2 :])
+    weight, total, paid, sent = sums[:, :K], sums[:, K], sums[:, K + 1], sums[:, K + 2 :]
+    return _lagrangian(compared, solved.value, solved.duals, weight, total, paid, sent)
 
 
 def _lagrangian(
-    compared: Compared, t: Transport, weight: np.ndarray, total: np.ndarray, paid: np.ndarray,
-    sent: np.ndarray,
+    compared: Compared, value: float, mu: np.ndarray, weight: np.ndarray, total: np.ndarray,
+    paid: np.ndarray, sent: np.ndarray,
 ) -> Estimate:  # fmt: skip
     """Return the cost of each resample to first order: the Lagrangian at the plan and its duals.
 
     The plan and its duals are optimal for the people as they are, so that a change of the people
     changes the cost through the Lagrangian alone (envelope theorem).
     """
-    mu = np.asarray(t.constraint_duals)
     values = np.full(len(weight), np.nan)
-    values[0] = t.primal_value / total[0]
+    values[0] = value / total[0]
     for b in range(1, len(weight)):
         vectors, _, _ = compared.people.table.vectors(torch.as_tensor(weight[b]))
         if len(vectors) == len(mu):  # else a group is absent from this resample
             values[b] = (paid[b] - mu @ vectors.numpy() @ sent[b]) / total[b]
     return estimate(values, 0.0)
-
-
-def _sampling(mass: np.ndarray, t: Transport, to_types: ToTypes) -> tuple[float, float]:
-    """Return between what costs the one with everybody as a destination lies.
-
-    The plan found is possible there too, so it is no dearer. Any duals bound it from below; the
-    bound is a sum over people, estimated from those whose distances to everybody are known.
-    """
-    total = float(mass.sum())
-    price = t.problem.vectors.T @ t.mu  # (K,)
-    D, part, whole = to_types.nearest, to_types.nearest[to_types.checked], to_types.whole
-    everyone = np.array([float(mass @ (D - s * price).min(1)) / total for s in SHRINKING])
-    drop = np.stack([(part - s * price).min(1) - (whole - s * price).min(1) for s in SHRINKING])
-    half = np.arange(len(part)) % 2 == 0  # each half judges the duals that the other one chose
-    bounds = []
-    for chosen_by, judged_by in ((half, ~half), (~half, half)):
-        best = int(np.argmax(everyone - drop[:, chosen_by].mean(1)))
-        bounds.append(everyone[best] - drop[best, judged_by])
-    values = np.concatenate(bounds)
-    low = values.mean() - 1.96 * values.std(ddof=1) / np.sqrt(len(values))
-    high = t.primal_value / total
-    return float(np.clip(low, 0.0, high)), high
 
 
 def _pairs(

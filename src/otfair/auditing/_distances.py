@@ -13,12 +13,14 @@ import numpy as np
 
 from otfair.auditing._features import Features
 from otfair.auditing._groups import Compared
+from otfair.auditing._samples import draw_by_mass, draw_people
 from otfair.geometry import PointCloud
 
 BLOCK = 20_000  # people encoded at once
 TYPICAL = 2_000  # people, for the typical distance
 PROBE = 1_000  # people a side, to see how fast distances are
 LEAST = 512  # people of a reference sample
+SMOOTHED = 4_000_000  # soft distances at most; of more, those of some people
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,19 +31,24 @@ class ToTypes:
     ----------
     nearest : (n, K).
     person : (n, K) who is nearest; oneself for the own type.
-    soft : (n, K) soft distances at `epsilon`.
+    smoothed : (s,) people whose soft distances are known: everybody, or some if that is too many.
+    soft : (s, K) soft distances to everybody at `epsilon`.
     reference : (m,) the people who could receive score; None for everybody.
     checked : (r,) people, drawn by their score, whose distances to everybody are known too.
     whole : (r, K) those distances.
+    stratum, stratum_mass : (r,) what they were drawn from, and the score in each such stratum.
     """
 
     nearest: np.ndarray
     person: np.ndarray
+    smoothed: np.ndarray
     soft: np.ndarray
     epsilon: float
     reference: np.ndarray | None
     checked: np.ndarray
     whole: np.ndarray
+    stratum: np.ndarray
+    stratum_mass: np.ndarray
 
     def merged(self, parts: np.ndarray, count: int) -> ToTypes:
         """Merge types: `parts` (K,) says which of `count` types each one becomes a part of."""
@@ -49,8 +56,8 @@ class ToTypes:
             return self
         n, eps = len(self.nearest), self.epsilon
         nearest = np.empty((n, count))
-        person = np.empty((n, count), dtype=np.int64)
-        soft = np.empty((n, count))
+        person = np.empty((n, count), dtype=self.person.dtype)
+        soft = np.empty((len(self.soft), count))
         whole = np.empty((len(self.checked), count))
         for k in range(count):
             some = np.flatnonzero(parts == k)
@@ -70,16 +77,19 @@ class Measure:
         some = np.random.default_rng(seed).permutation(n)[: min(n, TYPICAL)]
         self.scale = PointCloud(features.encode(np.sort(some)), scale="median").scale_
 
-    def seconds_a_pair(self) -> float:
-        """Measure how long one pair of people takes, on a few; the first time is slower."""
+    def seconds_a_pair(self) -> tuple[float, float]:
+        """Measure how long a pair of people takes, for the nearest one and for soft distances."""
         some = self.features.encode(np.arange(min(self.n, PROBE)))
-        types, weight = np.zeros(len(some), dtype=np.int64), np.ones(len(some))
-        seconds = []
-        for _ in range(3):
+        types = np.zeros(len(some), dtype=np.int64)
+        near, soft = [], []
+        for _ in range(3):  # the first time is slower
             started = time.perf_counter()
-            self._block(some, some, types, weight, 1)
-            seconds.append(time.perf_counter() - started)
-        return min(seconds) / len(some) ** 2
+            self._cloud(some, some).nearest_distances(types)
+            between = time.perf_counter()
+            self._cloud(some, some).soft_distances(types, self.epsilon)
+            near.append(between - started)
+            soft.append(time.perf_counter() - between)
+        return min(near) / len(some) ** 2, min(soft) / len(some) ** 2
 
     def to_types(
         self,
@@ -93,73 +103,62 @@ class Measure:
 
         As many people, drawn by their `mass`, are measured to everybody to check a sample.
         """
-        reference = self._reference(types, count, size)
-        chosen = np.arange(self.n) if reference is None else reference
-        there = self.features.encode(chosen)
-        whole = np.bincount(types, weight, count)
-        sampled = np.bincount(types[chosen], weight[chosen], count)
-        stands_for = weight[chosen] * (whole / sampled)[types[chosen]]
+        everybody, size = np.arange(self.n), size or self.n
+        chosen = draw_people(types, count, size, [self.seed])
+        there, own = self.features.encode(chosen), types[chosen]
         nearest = np.empty((self.n, count))
-        soft = np.empty((self.n, count))
-        person = np.empty((self.n, count), dtype=np.int64)
-        for start in range(0, self.n, BLOCK):
-            rows = np.arange(start, min(self.n, start + BLOCK))
-            here = self.features.encode(rows)
-            nearest[rows], found, soft[rows] = self._block(
-                here, there, types[chosen], stands_for, count
+        person = np.empty((self.n, count), dtype=np.int32)
+        for rows in _blocks(everybody):
+            found = self._cloud(self.features.encode(rows), there).nearest_distances(
+                own, n_types=count
             )
-            person[rows] = chosen[found]
-        everybody = np.arange(self.n)
-        if reference is not None:  # one's own place, of one's own weight, counts too
-            own = soft[everybody, types] / -self.epsilon
-            soft[everybody, types] = -self.epsilon * np.logaddexp(own, np.log(weight))
+            nearest[rows], person[rows] = found.values.numpy(), chosen[found.person.numpy()]
         nearest[everybody, types], person[everybody, types] = 0.0, everybody
-        checked = everybody[:0]
-        if reference is not None:
-            rng = np.random.default_rng([self.seed, 1])
-            checked = rng.choice(self.n, size=len(reference), p=mass / mass.sum())
+        if len(chosen) < self.n:
+            checked = draw_by_mass(types, count, mass, size, [self.seed, 1])
+            whole, soft = self._to_everybody(checked, types, count, weight)
+            smoothed = checked
+        else:
+            checked, whole = everybody[:0], nearest[:0]
+            smoothed = draw_people(types, count, SMOOTHED // count, [self.seed, 2])
+            soft = np.concatenate(
+                [self._to_everybody(some, types, count, weight)[1] for some in _blocks(smoothed)]
+            )
         return ToTypes(
             nearest=nearest,
             person=person,
+            smoothed=smoothed,
             soft=soft,
             epsilon=self.epsilon,
-            reference=reference,
+            reference=chosen if len(chosen) < self.n else None,
             checked=checked,
-            whole=self._to_everybody(checked, types, nearest[checked]),
+            whole=whole,
+            stratum=types[checked],
+            stratum_mass=np.bincount(types, mass, count),
         )
 
-    def _to_everybody(self, rows: np.ndarray, types: np.ndarray, nearest: np.ndarray) -> np.ndarray:
-        """Distance of some people to the nearest of everybody of each type, (r, K)."""
-        if not len(rows):
-            return nearest
-        here, count = self.features.encode(rows), nearest.shape[1]
-        for start in range(0, self.n, BLOCK):
-            there = np.arange(start, min(self.n, start + BLOCK))
-            cloud = PointCloud(here, self.features.encode(there), scale=self.scale)
-            found = cloud.nearest_distances(types[there], n_types=count).values.numpy()
-            np.minimum(nearest, found, out=nearest)
-        return nearest
+    def _to_everybody(
+        self, rows: np.ndarray, types: np.ndarray, count: int, weight: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Nearest and soft distances of some people to everybody of each type, (r, K) twice."""
+        here, eps = self.features.encode(rows), self.epsilon
+        nearest = np.full((len(rows), count), np.inf)
+        exponent = np.full((len(rows), count), -np.inf)
+        for there in _blocks(np.arange(self.n)):
+            cloud = self._cloud(here, self.features.encode(there))
+            near = cloud.nearest_distances(types[there], n_types=count).values.numpy()
+            soft = cloud.soft_distances(types[there], eps, weight[there], count).values.numpy()
+            np.minimum(nearest, near, out=nearest)
+            np.logaddexp(exponent, soft / -eps, out=exponent)
+        nearest[np.arange(len(rows)), types[rows]] = 0.0
+        return nearest, -eps * exponent
 
-    def _block(
-        self, here: np.ndarray, there: np.ndarray, types: np.ndarray, weight: np.ndarray, count: int
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        cloud = PointCloud(here, there, scale=self.scale)
-        near = cloud.nearest_distances(types, n_types=count)
-        soft = cloud.soft_distances(types, self.epsilon, weight, count)
-        return near.values.numpy(), near.person.numpy(), soft.values.numpy()
+    def _cloud(self, here: np.ndarray, there: np.ndarray) -> PointCloud:
+        return PointCloud(here, there, scale=self.scale)
 
-    def _reference(self, types: np.ndarray, count: int, size: int | None) -> np.ndarray | None:
-        """Draw people, as many of each type as its share, and of small types at least some."""
-        if size is None or size >= self.n:
-            return None
-        rng = np.random.default_rng(self.seed)
-        chosen = []
-        for k in range(count):
-            people = np.flatnonzero(types == k)
-            least = min(len(people), size // (4 * count))
-            wanted = max(least, round(size * len(people) / self.n), 1)
-            chosen.append(rng.permutation(people)[:wanted])
-        return np.sort(np.concatenate(chosen))
+
+def _blocks(people: np.ndarray) -> list[np.ndarray]:
+    return [people[start : start + BLOCK] for start in range(0, len(people), BLOCK)]
 
 
 class Distances:
@@ -186,9 +185,12 @@ class Distances:
         return self._last[1].merged(parts, len(compared.people.table.type_names))
 
 
-def reference_size(n: int, passes: int, seconds_a_pair: float, budget: float) -> int | None:
-    """Return the largest power of two of people whose distances fit the budget; None for all."""
-    affordable = budget / max(seconds_a_pair * passes * n, 1e-12)
-    if affordable >= n:
+def reference_size(n: int, whole: float, sampled: float, budget: float) -> int | None:
+    """Return the largest power of two of people whose distances fit the budget; None for all.
+
+    `whole` and `sampled` are seconds a pair where everybody may receive, or only a sample.
+    """
+    if whole * n**2 <= budget:
         return None
+    affordable = budget / (sampled * n)
     return int(max(LEAST, 2 ** int(np.log2(max(affordable, 1.0)))))

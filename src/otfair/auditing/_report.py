@@ -106,6 +106,7 @@ def sentence(cost: Cost) -> str:
     if cost.moved == 0:
         return "The scores are fair as they are: no score must move."
     far = f"{cost.distance:.2f}" if cost.distance >= 0.005 else "less than 0.01"
+    far = f"about {far}" if cost.sampling and cost.distance >= 0.005 else far
     return (
         f"To be fair, {percent(cost.moved)} of all score must move, over {far} of the typical "
         "distance between two people."

@@ -111,11 +111,15 @@ class Cost:
     ----------
     least_moved : share of all score that must move if distances are ignored: the cost where any two
         people are at distance 1.
-    exact : the cheapest plan's cost; None without features. Its interval is the bootstrap's.
+    exact : the least cost; None without features. Its interval is the bootstrap's, and wider by
+        that of sampling where a sample was used.
+    plan : what the plan of `flows` and `pairs` costs: as much, or more where a sample was used.
     gap : by how much that plan may be dearer than the optimum, from the dual; 0 is certified.
     smooth : the adjusted, smoothed cost (the regulariser of training).
-    moved : share of all score that this plan moves.
-    distance : how far it moves on average, of the typical distance between two people.
+    smoothed : how many people it is computed of: everybody, or a sample.
+    moved : share of all score that the plan moves.
+    distance : how far it moves on average, of the typical distance between two people; where a
+        sample was used, how far it would with everybody as a receiver.
     destinations : how many people could receive score: everybody, or a sample.
     sampling : where a sample was used, between what costs the one with everybody lies (95 %).
     piled : the most score that one person would hold after it.
@@ -126,8 +130,10 @@ class Cost:
 
     least_moved: Estimate
     exact: Estimate | None = None
+    plan: float | None = None
     gap: float | None = None
     smooth: float | None = None
+    smoothed: int | None = None
     moved: float | None = None
     distance: float | None = None
     destinations: int | None = None

@@ -1,0 +1,94 @@
+"""What fairness would cost if everybody could receive score, where only a sample of people can.
+
+Maths: docs/audit.md. The cost is the largest value of a function of the prices that is a sum over
+people. Some people, drawn by their score, are measured to everybody: enough to estimate it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from otfair.auditing._distances import ToTypes
+from otfair.auditing._results import Estimate
+from otfair.auditing._solving import lower_bound, of_types, solve
+from otfair.constraints import People
+
+NEARBY = np.linspace(0.8, 1.2, 9)  # multiples of the prices found, of which the best is sought
+
+
+def with_everybody(people: People, h: np.ndarray, to_types: ToTypes, upper: float) -> Estimate:
+    """Return the cost with everybody as a receiver, a unit of score, and where it lies (95 %).
+
+    Parameters
+    ----------
+    people, h : everybody, typed, and their scores.
+    to_types : distances to the sample, and to everybody of the people who were drawn.
+    upper : the cost with the sample, which it does not exceed.
+    """
+    mass = people.weight.numpy() * h
+    every, half = np.ones(len(to_types.checked), dtype=bool), _halves(to_types.stratum)
+
+    def prices(chosen: np.ndarray) -> np.ndarray:
+        return _prices(people, mass, to_types, chosen)
+
+    def value(price: np.ndarray, chosen: np.ndarray) -> tuple[float, float]:
+        return _value(price, mass, to_types, chosen)
+
+    # Prices found by one half and judged by the other are worth no more than the best ones, those
+    # found and judged by the same people no less (but for chance, which has its standard error).
+    below = [value(prices(half), ~half), value(prices(~half), half)]
+    low, error = np.mean([v for v, _ in below]), np.hypot(below[0][1], below[1][1]) / 2
+    price = prices(every)
+    best = max((value(s * price, every) for s in NEARBY), key=lambda found: found[0])
+    high = min(upper, best[0] + 1.96 * best[1])
+    low_end = float(np.clip(low - 1.96 * error, 0.0, high))
+    return Estimate(float(np.clip((low + best[0]) / 2, low_end, high)), low_end, float(high))
+
+
+def _halves(stratum: np.ndarray) -> np.ndarray:
+    """Take every other one of each stratum, (r,) bool."""
+    order = np.argsort(stratum, kind="stable")
+    half = np.empty(len(stratum), dtype=bool)
+    half[order] = np.arange(len(stratum)) % 2 == 0
+    return half
+
+
+def _masses(stratum: np.ndarray, everybody: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Mass that each chosen person stands for, (c,): alike within a stratum."""
+    count = np.bincount(stratum[chosen], minlength=len(everybody))
+    return np.asarray((everybody / np.maximum(count, 1))[stratum[chosen]])
+
+
+def _prices(people: People, mass: np.ndarray, to_types: ToTypes, chosen: np.ndarray) -> np.ndarray:
+    """Prices (K,) that solve the problem of the chosen people alone, who stand for all."""
+    return solve(*drawn(people, mass, to_types, chosen), to_types.whole[chosen]).price
+
+
+def drawn(
+    people: People, mass: np.ndarray, to_types: ToTypes, chosen: np.ndarray
+) -> tuple[People, np.ndarray]:
+    """Let people who were drawn by their score stand for all, in weight and mass of each type."""
+    types, K = people.types.numpy(), len(people.table.type_names)
+    weight, total = np.bincount(types, people.weight.numpy(), K), np.bincount(types, mass, K)
+    own = types[to_types.checked[chosen]]
+    stands_for = _masses(to_types.stratum, to_types.stratum_mass, chosen)
+    mean = np.clip(total / weight, 1e-12, 1.0)
+    return of_types(people, own, stands_for / mean[own]), mean[own]
+
+
+def _value(
+    price: np.ndarray, mass: np.ndarray, to_types: ToTypes, chosen: np.ndarray
+) -> tuple[float, float]:
+    """Value of prices with everybody as a receiver, a unit of score, and its standard error.
+
+    It is the value with the sample, which is known, less the mean of what the sample adds.
+    """
+    total, stratum = mass.sum(), to_types.stratum[chosen]
+    part, whole = to_types.nearest[to_types.checked[chosen]], to_types.whole[chosen]
+    added = (part - price).min(1) - (whole - price).min(1)  # (c,)
+    share = _masses(to_types.stratum, to_types.stratum_mass, chosen) / total
+    count = np.bincount(stratum)
+    mean = np.bincount(stratum, added) / np.maximum(count, 1)
+    spread = share**2 * (added - mean[stratum]) ** 2 * (count / np.maximum(count - 1, 1))[stratum]
+    known = lower_bound(to_types.nearest, mass, price) / total
+    return known - float(share @ added), float(np.sqrt(spread.sum()))

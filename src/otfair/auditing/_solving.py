@@ -1,0 +1,160 @@
+"""The cheapest plan from people to types; of many, those whose choice is clear are summed up.
+
+Maths: docs/audit.md. Distances to types are known, so the receivers of a problem are the types.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from otfair.auditing._samples import draw_people
+from otfair.constraints import Constraints, People
+from otfair.geometry import CostMatrix
+from otfair.otf import exact_otf
+
+MOST = 4_000_000  # distances between people and types in one linear program
+ROUNDS = 8
+STEPS = 16  # of clearness, by which people of one type and choice are told apart
+TOLERANCE = 1e-9  # of the gap, a unit of score
+BLOCK = 100_000  # people looked at at once
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solved:
+    """A plan, and the duals that certify it.
+
+    Attributes
+    ----------
+    plan : (n, K) score that goes from each person to each type.
+    value : what it costs.
+    gap : by how much it may be dearer than the optimum.
+    duals : (d,) of the constraints.
+    price : (K,) what a unit of score is worth at each type, g_k'mu.
+    """
+
+    plan: sp.csr_array
+    value: float
+    gap: float
+    duals: np.ndarray
+    price: np.ndarray
+
+
+def by_types(people: People) -> Constraints:
+    """Constrain people whose score goes to types, each of them one receiver."""
+    n, K = len(people.types), len(people.table.type_names)
+    both = replace(
+        people,
+        types=torch.cat([people.types, torch.arange(K)]),
+        weight=torch.cat([people.weight, torch.ones(K, dtype=torch.float64)]),
+    )
+    return both.constraints(rows=np.arange(n), columns=np.arange(n, n + K))
+
+
+def of_types(people: People, types: np.ndarray, weight: np.ndarray) -> People:
+    """Return other people of the same types."""
+    return replace(people, types=torch.as_tensor(types), weight=torch.as_tensor(weight))
+
+
+def stand_ins(people: People, h: np.ndarray, rows: np.ndarray) -> tuple[People, np.ndarray]:
+    """Let some people stand for all, in weight and, by their scores, mass of each type."""
+    types, w = people.types.numpy(), people.weight.numpy()
+    if len(rows) == len(types):
+        return people, h
+    K = len(people.table.type_names)
+    weight, mass = (np.bincount(types, x, K) for x in (w, w * h))
+    own, some = types[rows], w[rows]
+    some = some * (weight / np.bincount(own, some, K).clip(1e-300))[own]
+    scale = mass / np.bincount(own, some * h[rows], K).clip(1e-300)
+    return of_types(people, own, some), np.minimum(h[rows] * scale[own], 1.0)
+
+
+def solve(people: People, h: np.ndarray, D: np.ndarray) -> Solved:
+    """Solve exactly: all at once, or with people whose choice is clear summed up."""
+    if D.size <= MOST:
+        return _at_once(people, h, D)
+    return _in_rounds(people, h, D)
+
+
+def _at_once(people: People, h: np.ndarray, D: np.ndarray) -> Solved:
+    t = exact_otf(h, CostMatrix(D), by_types(people))
+    return Solved(
+        plan=sp.csr_array(t.plan(sparse=True)),
+        value=t.primal_value,
+        gap=max(0.0, t.gap),
+        duals=np.asarray(t.constraint_duals),
+        price=np.asarray(t.problem.vectors.T @ t.mu),
+    )
+
+
+def _in_rounds(people: People, h: np.ndarray, D: np.ndarray) -> Solved:
+    """Solve with people summed up who would choose the same by far, until the gap is closed.
+
+    A sum of people moves as they would if all moved alike, so every plan found is possible; the
+    dual value of everybody says how far it is from the best one.
+    """
+    K, types, mass = D.shape[1], people.types.numpy(), people.weight.numpy() * h
+    some = draw_people(types, K, MOST // (2 * K), seed=[0])
+    price = _at_once(*stand_ins(people, h, some), D[some]).price
+    best: Solved | None = None
+    for _ in range(ROUNDS):
+        lead, choice = _leads(D, price)
+        room = MOST // (2 * K)  # the sums take the rest, at most
+        unclear = np.zeros(len(D), dtype=bool)
+        unclear[np.argpartition(lead, room)[:room]] = True
+        steps = np.quantile(lead[~unclear], np.arange(1, STEPS) / STEPS)
+        alike = np.searchsorted(steps, lead)  # the clearer, the further from a change of mind
+        found = _with_sums(people, h, D, unclear, (types * K + choice) * STEPS + alike)
+        gap = max(0.0, found.value - lower_bound(D, mass, found.price))
+        if best is None or gap < best.gap:
+            best = replace(found, gap=gap)
+        if gap <= TOLERANCE * mass.sum():
+            break
+        price = found.price
+    assert best is not None
+    return best
+
+
+def lower_bound(D: np.ndarray, mass: np.ndarray, price: np.ndarray) -> float:
+    """Return the dual value, which no plan is cheaper than: sum_i m_i min_k (D_ik - price_k)."""
+    blocks = range(0, len(D), BLOCK)
+    return float(sum(mass[b : b + BLOCK] @ (D[b : b + BLOCK] - price).min(1) for b in blocks))
+
+
+def _leads(D: np.ndarray, price: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """By how much the best type of each person is better than the next, (n,), and which it is."""
+    lead, choice = np.empty(len(D)), np.empty(len(D), dtype=np.int64)
+    for b in range(0, len(D), BLOCK):
+        at = D[b : b + BLOCK] - price
+        choice[b : b + BLOCK] = at.argmin(1)
+        two = np.partition(at, 1, axis=1)
+        lead[b : b + BLOCK] = two[:, 1] - two[:, 0]
+    return lead, choice
+
+
+def _with_sums(
+    people: People, h: np.ndarray, D: np.ndarray, unclear: np.ndarray, cells: np.ndarray
+) -> Solved:
+    """Solve for the unclear people and for sums of the others, one a cell of those alike."""
+    K, w = D.shape[1], people.weight.numpy()
+    alone, others = np.flatnonzero(unclear), np.flatnonzero(~unclear)
+    codes, place = np.unique(cells[others], return_inverse=True)
+    count, mass = len(codes), (w * h)[others]
+    weight, total = (np.bincount(place, x, count) for x in (w[others], mass))
+    mean = np.stack([np.bincount(place, mass * D[others, k], count) for k in range(K)], 1)
+    few = of_types(
+        people,
+        np.concatenate([people.types.numpy()[alone], codes // (K * STEPS)]),
+        np.concatenate([w[alone], weight]),
+    )
+    scores = np.concatenate([h[alone], np.minimum(total / weight, 1.0)])
+    solved = _at_once(few, scores, np.concatenate([D[alone], mean / total[:, None]]))
+    stands_for = np.empty(len(D), dtype=np.int64)
+    stands_for[alone] = np.arange(len(alone))
+    stands_for[others] = len(alone) + place
+    share = sp.diags_array(1 / (few.weight.numpy() * scores)) @ solved.plan
+    plan = sp.diags_array(w * h) @ sp.csr_array(share)[stands_for]
+    return replace(solved, plan=sp.csr_array(plan))
