@@ -96,6 +96,28 @@ def test_codes_with_a_gap_are_groups(tmp_path):
     assert text["worst"] == pytest.approx(own)
 
 
+def test_weights_and_controls(tmp_path):
+    frame = loans(120).assign(w=np.arange(120) % 3)
+    frame["w"] = frame["w"].astype("Int64")
+    frame.loc[1, "w"] = pd.NA
+    table = write(frame, tmp_path / "t.csv")
+    data = otfair("audit", table, *BASE, "--weight", "w", "--control", "area", "--json").data
+    kept = frame[frame["w"].fillna(0) > 0]
+    own = library.audit(
+        kept["p"],
+        kept.drop(columns=["p", "granted", "sex", "w"]),
+        sensitive_features=kept["sex"],
+        labels=kept["granted"] == "yes",
+        sample_weight=kept["w"].astype(float),
+        control_features=kept["area"],
+        n_bootstrap=20,
+    )
+    assert data["record"]["dropped"] == {"no weight": 41}
+    values = {f["notion"]: f["violation"]["value"]["value"] for f in data["findings"]}
+    assert values == pytest.approx({f.notion: f.violation.value.value for f in own.findings})
+    assert "conditional_parity" in values
+
+
 def test_decisions_as_words(tmp_path):
     frame = loans(100)[["sex", "income"]].assign(d=loans(100)["p"] > 0.5)
     write(frame, tmp_path / "t.csv")
@@ -123,6 +145,10 @@ def test_scores_alone_and_from_standard_input(monkeypatch):
         ({}, ["--score", "sex"], ["can't be two of"]),
         ({}, ["--score", "area"], ["the column holds text"]),
         ({}, ["--score", "income"], ["[0, 1]"]),
+        ({}, ["--weight", "area"], ["--weight area: the column holds text"]),
+        ({}, ["--weight", "p"], ["can't be two of"]),
+        ({}, ["--control", "are"], ["did you mean 'area'?"]),
+        ({}, ["--control", "sex"], ["can't be two of"]),
         ({"p": "0,5"}, [], ["--decimal ,"]),
         ({"p": None}, [], ["p"]),
         ({"granted": None}, [], ["--label granted: the column is empty"]),

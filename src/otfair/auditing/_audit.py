@@ -130,6 +130,7 @@ def audit(
     categorical: Columns = (),
     positive_label: object = None,
     drop: Iterable[str] = (),
+    control_features: Array = None,
     epsilon: float = 1e-3,
     n_bootstrap: int = 200,
     random_state: int = 0,
@@ -152,6 +153,8 @@ def audit(
     continuous, categorical : sensitive columns to be read as numbers, or as groups.
     positive_label : which label is positive, where its name does not tell.
     drop : columns of `X` to leave out.
+    control_features : one or many columns within whose values people are compared too, by
+        conditional parity; numbers in quarters.
     epsilon : smoothing of the smooth cost, in units of the typical distance.
     n_bootstrap : resamples of people for the intervals.
     random_state : seed of resamples and reference samples.
@@ -173,15 +176,17 @@ def audit(
     """
     started = time.perf_counter()
     _check_settings(threshold, epsilon, n_bootstrap, time_budget, reference)
-    settings = {
+    settings: dict[str, object] = {
         "threshold": threshold, "epsilon": epsilon, "n_bootstrap": n_bootstrap,
         "random_state": random_state, "time_budget": time_budget, "reference": reference,
     }  # fmt: skip
     people = read(
         scores, X, sensitive_features, labels, sample_weight,
         continuous=continuous, categorical=categorical, positive_label=positive_label,
+        control_features=control_features,
     )  # fmt: skip
-    by_notion = [compare(people, notion) for notion in read_notions(notions, people.labels)]
+    asked = read_notions(notions, people.labels, people.controls)
+    by_notion = [compare(people, notion) for notion in asked]
     order = [column.name for column in people.columns]
     compared = sorted(chain(*by_notion), key=lambda c: order.index(c.attribute))
     features = read_features(people, drop)
@@ -219,7 +224,9 @@ def audit(
         columns_left_out={} if features is None else features.left_out,
         notes=() if features is None else features.notes,
         missing={} if features is None else features.missing,
-        settings=settings | {"notions": sorted({c.notion for c in compared})},
+        settings=settings
+        | {"notions": sorted({c.notion for c in compared})}
+        | {"control": [str(c.name) for c in people.controls]},
         versions={name: version(name) for name in ("otfair", *LIBRARIES)}
         | {"python": platform.python_version()},
         checksum=people.checksum,

@@ -37,7 +37,7 @@ class Compared:
     strata: Strata
     people: People  # typed for transport
     fine: np.ndarray  # (n,) types, or parts of them that other notions share
-    fine_key: tuple[str, str]  # equal where `fine` is
+    fine_key: tuple[str, ...]  # equal where `fine` is
 
 
 def notion_name(notion: Notion) -> str:
@@ -46,8 +46,11 @@ def notion_name(notion: Notion) -> str:
     return "".join("_" * (c.isupper() and i > 0) + c.lower() for i, c in enumerate(words))
 
 
-def read_notions(notions: object, labels: np.ndarray | None) -> list[_GroupNotion]:
+def read_notions(
+    notions: object, labels: np.ndarray | None, controls: tuple[Column, ...] = ()
+) -> list[_GroupNotion]:
     """Return the notions that are audited, without their reading of columns."""
+    within = ConditionalParity(control=[str(column.name) for column in controls])
     if notions is None:
         notions = ["demographic_parity"] + ["equalized_odds"] * (labels is not None)
     given = [notions] if isinstance(notions, (str, Notion)) else list(notions)  # type: ignore[call-overload]
@@ -61,6 +64,8 @@ def read_notions(notions: object, labels: np.ndarray | None) -> list[_GroupNotio
             )
         control = notion.control if isinstance(notion, ConditionalParity) else ()
         out.append(ConditionalParity(control=control) if control else type(notion)())
+    if controls:
+        out = [*(one for one in out if one != ConditionalParity()), within]
     if not out:
         raise ValueError("`notions` is empty; pass at least one, such as 'demographic_parity'.")
     return out
@@ -68,9 +73,11 @@ def read_notions(notions: object, labels: np.ndarray | None) -> list[_GroupNotio
 
 def compare(audited: Audited, notion: _GroupNotion) -> list[Compared]:
     """Return one comparison for each attribute that a notion speaks of."""
-    columns = list(audited.columns)
-    labels = audited.labels
+    columns, labels = list(audited.columns), audited.labels
+    if isinstance(notion, ConditionalParity):
+        columns += audited.controls
     strata, kept = notion._strata(columns, labels, len(audited))
+    kept = [column for column in kept if column not in audited.controls]
     if not (strata.codes >= 0).any():
         raise ValueError(
             f"{notion_name(notion)} compares people with {' or '.join(strata.names)}, and there "
@@ -86,7 +93,7 @@ def _compare(audited: Audited, notion: Notion, strata: Strata, column: Column) -
     else:
         moved, groups = bin_numbers(numbers, str(column.name))
     types, first = number_types(strata.codes, [moved])
-    fine, key = types, (str(column.name), "" if len(strata.names) == 1 else notion_name(notion))
+    fine, key = types, (str(column.name), *strata.names)
     if audited.labels is not None and not isinstance(notion, ConditionalParity):
         fine, key = moved.codes * 2 + audited.labels, (str(column.name), "label")
         fine = np.unique(fine, return_inverse=True)[1]

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from otfair.arrays import Array, Column, to_columns
 from otfair.attributes import Columns, chosen_names, looks_categorical, named, same_length
+from otfair.auditing._results import number_text
 from otfair.constraints import check_weight
 
 MAX_GROUPS = 50
@@ -32,6 +33,7 @@ class Audited:
     labels: np.ndarray | None  # y (n,), 0 or 1
     weight: np.ndarray  # w (n,), positive
     columns: tuple[Column, ...]  # sensitive: text for groups, floats for numbers
+    controls: tuple[Column, ...]  # text; people are also compared within their values
     features: pd.DataFrame | None  # as given
     rows: np.ndarray  # (n,) which of the user's rows
     received: int
@@ -52,6 +54,7 @@ def read(
     continuous: Columns,
     categorical: Columns,
     positive_label: object,
+    control_features: Array = None,
 ) -> Audited:
     """Read everything, and leave out people without score, label, group or weight."""
     sensitive = to_frame(sensitive_features, "sensitive_features", "group")
@@ -63,7 +66,16 @@ def read(
     h = _numbers(_single(to_frame(scores, "scores", "score"), "scores"), "scores")
     y = None if labels is None else _single(to_frame(labels, "labels", "label"), "labels")
     features = None if X is None else to_frame(X, "X", "x")
-    for argument, values in (("scores", h), ("labels", y), ("X", features)):
+    control = pd.DataFrame(index=range(n))
+    if control_features is not None:
+        control = to_frame(control_features, "control_features", "control")
+    if both := [name for name in control.columns if name in sensitive.columns]:
+        raise ValueError(
+            f"{both[0]!r} is both sensitive and a control; within its values nothing is left to "
+            "compare. Name it once."
+        )
+    columns = (("scores", h), ("labels", y), ("X", features), ("control_features", control))
+    for argument, values in columns:
         if values is not None:
             same_length(argument, len(values), n)
     weight = check_weight(sample_weight, n).cpu().numpy()
@@ -71,8 +83,9 @@ def read(
     lacking = {"no score": np.isnan(h), "no weight": weight <= 0}
     if y is not None:
         lacking["no label"] = y.isna().to_numpy()
-    for name in sensitive.columns:
-        lacking[f"no value of {name!r}"] = sensitive[name].isna().to_numpy()
+    for table in (sensitive, control):
+        for name in table.columns:
+            lacking[f"no value of {name!r}"] = table[name].isna().to_numpy()
     kept = ~np.any([*lacking.values()], axis=0)
     if not kept.any():
         raise ValueError(
@@ -86,11 +99,13 @@ def read(
     given += [("labels", y.to_frame())] if y is not None else []
     given += [("X", features)] if features is not None else []
     given += [("sample_weight", pd.DataFrame({"w": weight}))] if sample_weight is not None else []
+    given += [("control_features", control)] if len(control.columns) else []
     return Audited(
         scores=h[rows],
         labels=None if y is None else read_labels(y.iloc[rows], positive_label),
         weight=weight[rows],
         columns=_sensitive(sensitive.iloc[rows], continuous, categorical),
+        controls=tuple(_control(control[name].iloc[rows]) for name in control.columns),
         features=None if features is None else features.iloc[rows].reset_index(drop=True),
         rows=rows,
         received=n,
@@ -259,6 +274,26 @@ def _sensitive(
                 f"{column.values[0]:.6g}; there is nothing to compare. Leave the column out."
             )
     return tuple(out)
+
+
+def _control(column: pd.Series[Any]) -> Column:
+    """Return a control as text; numbers of many values become quarters."""
+    name, numbers = str(column.name), pd.api.types.is_numeric_dtype(column)
+    numbers = numbers and not pd.api.types.is_bool_dtype(column)
+    if numbers and column.nunique() > MAX_INTEGERS:
+        values = column.to_numpy(np.float64)
+        edges = np.unique(np.quantile(values, np.arange(4) / 4, method="lower"))
+        codes = np.searchsorted(edges, values, side="right") - 1
+        quarters = [values[codes == k] for k in range(len(edges))]
+        names = [f"{number_text(q.min())} to {number_text(q.max())}" for q in quarters]
+        return Column(name, np.array(names)[codes], tuple(names))
+    texts = column.astype(object).map(str).to_numpy(str)
+    found = list(dict.fromkeys(np.unique(texts).tolist()))
+    if len(found) > MAX_GROUPS:
+        raise ValueError(
+            f"control {name!r} has {len(found)} values, more than {MAX_GROUPS}. Merge rare ones."
+        )
+    return Column(name, texts, tuple(found))
 
 
 def _in_order(values: np.ndarray) -> list[str]:

@@ -49,7 +49,10 @@ NOTIONS = {
         "Predictive equality",
         f"Among people with a negative outcome (y=0), {SHOULD}",
     ),
-    "conditional_parity": ("Conditional parity", f"Within each stratum, {SHOULD}"),
+    "conditional_parity": (
+        "Conditional parity",
+        f"Among people alike in what it is conditioned on (named after each group), {SHOULD}",
+    ),
 }
 
 

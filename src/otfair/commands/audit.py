@@ -56,6 +56,7 @@ def add(commands: Commands) -> None:
         [
             "otfair audit scores.csv --score p --label y --sensitive sex -o report.html",
             "otfair audit scores.csv --score p --sensitive age:continuous --fail-above 0.05",
+            "otfair audit scores.csv --score p --sensitive sex --control area --weight w",
         ],
     )
     add_reading(parser, datasets=False)
@@ -63,6 +64,11 @@ def add(commands: Commands) -> None:
     people.add_argument(
         "--score", required=True, metavar="COLUMN", help="scores, from 0 to 1; or decisions, 0 or 1"
     )
+    people.add_argument("--weight", metavar="COLUMN", help="how many people each row stands for")
+    people.add_argument(
+        "--control", metavar="A,B", action="append", default=[],
+        help="compare people within the values of these, too (conditional parity)",
+    )  # fmt: skip
     add_notion(parser)
     parser.add_argument(
         "--threshold", type=unit, default=0.5, metavar="T",
@@ -95,9 +101,13 @@ def run(options: argparse.Namespace) -> Outcome:
     sensitive = read_sensitive(table, options.sensitive)
     if options.label is not None:
         taken += require_columns(table, [options.label], "--label")
-    taken += list(sensitive.columns)
-    if twice := {name for name in taken if taken.count(name) > 1}:
-        raise TableError(f"{min(twice)!r} can't be two of --score, --label and --sensitive.")
+    weight = [] if options.weight is None else [options.weight]
+    taken += [*require_columns(table, weight, "--weight"), *sensitive.columns]
+    control = require_columns(table, split_names(options.control, columns), "--control")
+    if twice := {name for name in taken if (taken + control).count(name) > 1}:
+        raise TableError(
+            f"{min(twice)!r} can't be two of --score, --label, --weight, --sensitive and --control."
+        )
     if options.features is None:
         features = [c for c in columns if c not in taken]
     else:
@@ -114,6 +124,8 @@ def run(options: argparse.Namespace) -> Outcome:
         labels=labels,
         notions=list(dict.fromkeys(options.notion)) if options.notion else None,
         threshold=options.threshold,
+        sample_weight=_weight(table.frame[weight[0]]) if weight else None,
+        control_features=table.frame[control] if control else None,
         continuous=continuous,
         n_bootstrap=options.bootstrap,
         random_state=options.seed,
@@ -163,6 +175,15 @@ def _scores(column: pd.Series[Any]) -> pd.Series[Any]:
         f"{example.iloc[0] if len(example) else ''!r}, where numbers from 0 to 1 are needed. If "
         "it writes them with a comma, pass `--decimal ,`."
     )
+
+
+def _weight(column: pd.Series[Any]) -> np.ndarray:
+    """Return weights; one that is missing is none, so that its row is left out."""
+    if not pd.api.types.is_numeric_dtype(column):
+        raise TableError(
+            f"--weight {column.name}: the column holds text, where numbers are needed."
+        )
+    return column.fillna(0).to_numpy(np.float64)
 
 
 def _labels(

@@ -1,0 +1,97 @@
+"""Audits within the values of a control, and of weighted people."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import otfair
+
+approx = pytest.approx
+
+
+@pytest.fixture(scope="module")
+def data():
+    return otfair.load_dataset("synthetic", n=300)
+
+
+def audit(data, **options):
+    sex = data.sensitive_features["sex"]
+    return otfair.audit(data.truth.scores, data.X, sensitive_features=sex, n_bootstrap=5, **options)
+
+
+def last(found):
+    """The figures of conditional parity."""
+    (finding,) = [f for f in found.findings if f.notion == "conditional_parity"]
+    return finding
+
+
+def test_people_are_compared_within_the_values_of_a_control(data):
+    found = audit(data, control_features=data.X["area"])
+    assert [f.notion for f in found.findings] == ["demographic_parity", "conditional_parity"]
+    violation = last(found).violation
+    sex, area, h = data.sensitive_features["sex"], data.X["area"], np.asarray(data.truth.scores)
+    inside = {a: otfair.pdp_violation(h[area == a], sex[area == a]) for a in area.unique()}
+    assert violation.value.value == approx(max(inside.values()))
+    assert violation.worst.endswith(f", area={max(inside, key=inside.get)}")
+    assert {g.stratum for g in violation.groups} == {f"area={a}" for a in inside}
+    assert sum(g.people for g in violation.groups) == 300
+    assert found.record.settings["control"] == ["area"]
+
+
+def test_a_control_is_the_notion_with_that_column(data):
+    # The same as naming a column of the sensitive features in the notion itself.
+    s = data.sensitive_features[["sex"]].assign(area=data.X["area"].astype(str))
+    own = otfair.audit(
+        data.truth.scores, data.X.drop(columns="area"), sensitive_features=s, n_bootstrap=5,
+        notions=otfair.ConditionalParity(control="area"),
+    )  # fmt: skip
+    found = audit(data, control_features=data.X["area"], drop=["area"])
+    one, two = last(found), last(own)
+    assert one.cost.exact.value == approx(two.cost.exact.value)
+    assert one.violation.value.value == approx(two.violation.value.value)
+
+
+def test_several_controls_are_crossed_and_numbers_are_quarters(data):
+    within = data.X[["has_guarantor", "income"]]
+    groups = last(audit(data, control_features=within)).violation.groups
+    strata = {g.stratum for g in groups}
+    assert len(strata) == 2 * 4
+    assert all(s.startswith("has_guarantor=") and " & income=" in s for s in strata)
+    quarters = pd.Series({g.stratum: 0 for g in groups}) + 0
+    for g in groups:
+        quarters[g.stratum] += g.people
+    assert quarters.sum() == 300
+
+
+def test_people_without_a_control_are_left_out(data):
+    area = data.X["area"].astype(object).where(np.arange(300) >= 7, None)
+    found = audit(data, control_features={"area": area})
+    assert found.record.dropped == {"no value of 'area'": 7}
+
+
+def test_two_conditions_have_distances_of_their_own(data):
+    s = data.sensitive_features[["sex", "origin"]].assign(area=data.X["area"].astype(str))
+    notions = [otfair.ConditionalParity(control=c) for c in (["origin"], ["area"])]
+
+    def cost(*some):
+        found = otfair.audit(
+            data.truth.scores, data.X, sensitive_features=s, notions=some, n_bootstrap=0
+        )
+        return [f.cost.exact.value for f in found.findings if f.attribute == "sex"]
+
+    assert cost(*notions) == approx([*cost(notions[0]), *cost(notions[1])])
+
+
+@pytest.mark.parametrize(
+    ("control", "message"),
+    [
+        (lambda d: d.sensitive_features["sex"], "both sensitive and a control"),
+        (lambda d: pd.Series([f"k{i}" for i in range(300)], name="k"), "more than 50"),
+        (lambda d: d.X["area"][:5], "control_features"),
+    ],
+)
+def test_controls_that_can_not_be(data, control, message):
+    with pytest.raises(ValueError, match=message):
+        audit(data, control_features=control(data))
