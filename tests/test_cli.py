@@ -77,9 +77,11 @@ def test_demo_compares_at_the_same_violation(demo):
 
 def test_demo_writes_whole_files_and_says_where(demo):
     folder, said, progress = demo
-    assert sorted(p.name for p in folder.iterdir()) == ["curve.png", "demo.html"]
-    for name in ("curve.png", "demo.html"):
+    files = ["audit.html", "curve.png", "demo.html"]
+    assert sorted(p.name for p in folder.iterdir()) == files
+    for name in files:
         assert str(folder.resolve() / name) in said
+    assert "<title>Fairness audit</title>" in (folder / "audit.html").read_text("utf-8")
     assert (folder / "curve.png").read_bytes().startswith(b"\x89PNG")
     page = (folder / "demo.html").read_text()
     assert page.rstrip().endswith("</html>")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
 from dataclasses import dataclass, replace
 from io import BytesIO
@@ -18,6 +19,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 from tqdm import tqdm
 
+from otfair.auditing import audit
 from otfair.classifier import OTFClassifier
 from otfair.datasets import load_dataset
 from otfair.encoder import TableEncoder
@@ -109,9 +111,19 @@ def run(output: Path) -> str:
     curve, page = output.resolve() / "curve.png", output.resolve() / "demo.html"
     _write(curve, _drawn(_curve(rows), "png"))
     _write(page, _page(rows, judge, exact, comparison).encode())
+    report = output.resolve() / "audit.html"
+    audit(
+        rows[0].scores,
+        data.X.iloc[test],
+        sensitive_features=judge.sensitive,
+        labels=judge.y,
+        verbose=sys.stderr.isatty(),
+    ).to_html(report)
     return (
         f"{_table(rows)}\n\n{comparison}\n{_explanation(exact)}\n\n"
-        f"curve:  {curve}\nreport: {page}\n({time.perf_counter() - started:.0f} s)"
+        f"curve:  {curve}\nstory:  {page}\n"
+        f"report: {report} (an audit of the unconstrained scores)\n"
+        f"({time.perf_counter() - started:.0f} s)"
     )
 
 

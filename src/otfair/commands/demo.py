@@ -18,7 +18,8 @@ def add(commands: Commands) -> None:
         "train, compare and explain on made-up loan applications",
         "Train a classifier on made-up loan applications without a penalty, with the norm of the\n"
         "violations and with the OTF cost, at several strengths; compare them, and write the\n"
-        "curves (curve.png) and a report (demo.html).",
+        "curves (curve.png), what they say (demo.html) and an audit of the scores without a\n"
+        "penalty, the report that `otfair audit` writes (audit.html).",
         ["otfair demo --output out"],
     )
     parser.add_argument(
@@ -36,5 +37,5 @@ def run(options: argparse.Namespace) -> Outcome:
         raise TableError(
             f"cannot write to {options.output}: {error}. Choose another --output."
         ) from None
-    files = {name: str(options.output / name) for name in ("curve.png", "demo.html")}
+    files = {name: str(options.output / name) for name in ("curve.png", "demo.html", "audit.html")}
     return Outcome(text, {"text": text, "files": files})
