@@ -65,7 +65,7 @@ def test_people_who_lack_something_are_left_out_and_counted():
     sensitive.loc[[1, 2], "sex"] = None
     sensitive.loc[3, "age"] = np.nan
     weight[4] = 0
-    people = read_all(scores, TABLE, sensitive, labels, weight)
+    people = read_all(scores, TABLE, sensitive, labels, weight, skip_unscored=True)
     assert people.rows.tolist() == list(range(5, N))
     assert people.received == N
     assert people.dropped == {
@@ -78,7 +78,7 @@ def test_people_who_lack_something_are_left_out_and_counted():
     assert len(people.features) == N - 5
     a = otfair.audit(
         scores, TABLE, sensitive_features=sensitive, labels=labels, sample_weight=weight,
-        n_bootstrap=0,
+        n_bootstrap=0, skip_unscored=True,
     )  # fmt: skip
     assert a.counterparts()["giver"].min() >= 5
     assert "1 left out with no score" in a.to_html()
@@ -93,6 +93,11 @@ def test_nobody_left_is_an_error():
     ("scores", "message"),
     [
         (SCORES * 100, "look like percentages: divide them by 100"),
+        (
+            np.where(np.arange(N) == 7, np.nan, SCORES),
+            r"1 of \d+ scores are missing, the first in row 7",
+        ),
+        (np.where(np.arange(N) == 7, np.inf, SCORES), "1 of .* are infinite"),
         (SCORES * 10 - 5, "look like logits: apply the sigmoid"),
         (SCORES * 1000, "look like logits"),
         (np.full(N, 0.25), "every score is 0.25"),

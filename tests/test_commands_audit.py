@@ -71,9 +71,10 @@ def test_labels_are_chosen_and_gaps_are_counted(tmp_path):
     frame.loc[10:12, "p"] = np.nan
     frame.loc[20:23, "sex"] = None
     table = write(frame, tmp_path / "t.csv")
-    said = otfair("audit", table, *BASE, "--positive", "no")
-    assert "note: 5 rows are left out: no label" in said.out
-    data = otfair("audit", table, *BASE, "--positive", "no", "--json").data
+    refused(otfair("audit", table, *BASE), "3 of 200 scores are missing", "--skip-unscored")
+    some = (*BASE, "--positive", "no", "--skip-unscored")
+    assert "note: 5 rows are left out: no label" in otfair("audit", table, *some).out
+    data = otfair("audit", table, *some, "--json").data
     assert sorted(data["record"]["dropped"].values()) == [3, 4, 5]
     assert data["record"]["rows_used"] == 188
     kept = frame.dropna(subset=["granted", "p", "sex"])
@@ -150,7 +151,7 @@ def test_scores_alone_and_from_standard_input(monkeypatch):
         ({}, ["--control", "are"], ["did you mean 'area'?"]),
         ({}, ["--control", "sex"], ["can't be two of"]),
         ({"p": "0,5"}, [], ["--decimal ,"]),
-        ({"p": None}, [], ["p"]),
+        ({"p": None}, [], ["--score p: the column is empty"]),
         ({"granted": None}, [], ["--label granted: the column is empty"]),
         ({"granted": "yes"}, [], ["two values"]),
         ({"sex": "Female"}, [], ["sex", "one group"]),
@@ -162,6 +163,12 @@ def test_what_can_not_be(tmp_path, change, options, parts):
     said = otfair("audit", table, *BASE, *options, "-o", tmp_path / "r.html")
     refused(said, *parts)
     assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_a_report_that_can_not_be_written_is_said_before_the_work(table, monkeypatch):
+    monkeypatch.setattr("otfair.commands.audit.audit", lambda *_, **__: pytest.fail("audited"))
+    refused(otfair("audit", table, *BASE, "-o", table / "r.html"), "can't write to")
+    refused(otfair("audit", table, *BASE, "-o", table), "is the table that is read")
 
 
 def test_hostile_text_stays_text(tmp_path):

@@ -186,6 +186,7 @@ def test_standard_input(monkeypatch):
         (b"sex,age,sex\n1,2,3\n", "'sex' as the name of two columns"),
         (b"name,x\nJos\xe9,1\n", "--encoding latin-1"),
         (b"a,b\n1,\0\n", "is a binary file"),
+        (bytes(range(1, 32)) * 9, "is a binary file"),
         (b"PK\x03\x04rest", "Excel"),
         (b"PAR1 and then nothing", "damaged Parquet"),
         (gzip.compress(b"a,b\n1,2\n")[:-4], "gzipped and damaged"),

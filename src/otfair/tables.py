@@ -27,6 +27,7 @@ MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "?")  # not "None", wh
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 SAMPLE = 1 << 16  # characters by which the separator is found
+CONTROLS = bytes({*range(32)} - {9, 10, 12, 13, 27})  # which text hardly holds
 LARGEST_WHOLE = 2**53  # beyond it, floats skip integers
 WHOLE = re.compile(r"[+-]?(?:0|[1-9][0-9]*)")
 NUMBER = re.compile(
@@ -257,7 +258,9 @@ def _refuse_binary(data: bytes, name: str, encoding: str) -> None:
         raise TableError(
             f"{name} is a zip archive or an Excel workbook. Unpack it, or save the sheet as CSV."
         )
-    if b"\0" in data[:SAMPLE] and "16" not in encoding and "32" not in encoding:
+    sample = data[:SAMPLE]
+    odd = len(sample) - len(sample.translate(None, CONTROLS))
+    if (b"\0" in sample or odd > max(100, len(sample) / 20)) and not re.search("16|32", encoding):
         raise TableError(f"{name} is a binary file, neither CSV nor Parquet. Export it as CSV.")
 
 

@@ -131,6 +131,7 @@ def audit(
     positive_label: object = None,
     drop: Iterable[str] = (),
     control_features: Array = None,
+    skip_unscored: bool = False,
     epsilon: float = 1e-3,
     n_bootstrap: int = 200,
     random_state: int = 0,
@@ -155,6 +156,7 @@ def audit(
     drop : columns of `X` to leave out.
     control_features : one or many columns within whose values people are compared too, by
         conditional parity; numbers in quarters.
+    skip_unscored : leave people without a score out, and count them, where it is an error else.
     epsilon : smoothing of the smooth cost, in units of the typical distance.
     n_bootstrap : resamples of people for the intervals.
     random_state : seed of resamples and reference samples.
@@ -183,7 +185,7 @@ def audit(
     people = read(
         scores, X, sensitive_features, labels, sample_weight,
         continuous=continuous, categorical=categorical, positive_label=positive_label,
-        control_features=control_features,
+        control_features=control_features, skip_unscored=skip_unscored,
     )  # fmt: skip
     asked = read_notions(notions, people.labels, people.controls)
     by_notion = [compare(people, notion) for notion in asked]

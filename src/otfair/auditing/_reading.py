@@ -55,6 +55,7 @@ def read(
     categorical: Columns,
     positive_label: object,
     control_features: Array = None,
+    skip_unscored: bool = False,
 ) -> Audited:
     """Read everything, and leave out people without score, label, group or weight."""
     sensitive = to_frame(sensitive_features, "sensitive_features", "group")
@@ -79,8 +80,15 @@ def read(
         if values is not None:
             same_length(argument, len(values), n)
     weight = check_weight(sample_weight, n).cpu().numpy()
+    unscored = np.isnan(h)
+    if unscored.any() and not unscored.all() and not skip_unscored:
+        raise ValueError(
+            f"{int(unscored.sum())} of {n} scores are missing, the first in row "
+            f"{int(unscored.argmax())} (counted from 0). Score these people too, or leave them out "
+            "with `skip_unscored=True` (on the command line, `--skip-unscored`)."
+        )
 
-    lacking = {"no score": np.isnan(h), "no weight": weight <= 0}
+    lacking = {"no score": unscored, "no weight": weight <= 0}
     if y is not None:
         lacking["no label"] = y.isna().to_numpy()
     for table in (sensitive, control):
@@ -189,6 +197,11 @@ def _numbers(column: pd.Series[Any], argument: str) -> np.ndarray:
 
 def _check_range(h: np.ndarray) -> None:
     low, high = float(h.min()), float(h.max())
+    if not np.isfinite([low, high]).all():
+        raise ValueError(
+            f"`scores` must lie in [0, 1]; {int(np.isinf(h).sum())} of {len(h)} are infinite. Mend "
+            "what made them, such as a logarithm of 0."
+        )
     if low < 0 or high > 1:
         bad = int(((h < 0) | (h > 1)).sum())
         remedy = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,11 @@ def add(commands: Commands) -> None:
         help="decisions are positive above this score (default 0.5)",
     )  # fmt: skip
     parser.add_argument(
+        "--skip-unscored",
+        action="store_true",
+        help="leave rows without a score out, and count them",
+    )
+    parser.add_argument(
         "--fail-above", type=unit, metavar="V",
         help=f"exit with {TOO_UNFAIR} if the largest violation is above this",
     )  # fmt: skip
@@ -117,23 +123,27 @@ def run(options: argparse.Namespace) -> Outcome:
     labels, notes = _labels(table.frame, options)
     kept = [c for c in features if c not in dropped]
     continuous = [str(c) for c in sensitive if sensitive[c].dtype == np.float64]
-    found = audit(
-        _scores(table.frame[options.score]),
-        table.frame[kept] if kept else None,
-        sensitive_features=sensitive,
-        labels=labels,
-        notions=list(dict.fromkeys(options.notion)) if options.notion else None,
-        threshold=options.threshold,
-        sample_weight=_weight(table.frame[weight[0]]) if weight else None,
-        control_features=table.frame[control] if control else None,
-        continuous=continuous,
-        n_bootstrap=options.bootstrap,
-        random_state=options.seed,
-        time_budget=options.time_budget,
-        verbose=listens(),
-    )
-    if options.output is not None:
-        with output_file(options.output, options.table) as part:
+    writing: Any = contextlib.nullcontext()
+    if options.output is not None:  # what can't be written is said before the work is done
+        writing = output_file(options.output, options.table)
+    with writing as part:
+        found = audit(
+            _scores(table.frame[options.score]),
+            table.frame[kept] if kept else None,
+            sensitive_features=sensitive,
+            labels=labels,
+            notions=list(dict.fromkeys(options.notion)) if options.notion else None,
+            threshold=options.threshold,
+            skip_unscored=options.skip_unscored,
+            sample_weight=_weight(table.frame[weight[0]]) if weight else None,
+            control_features=table.frame[control] if control else None,
+            continuous=continuous,
+            n_bootstrap=options.bootstrap,
+            random_state=options.seed,
+            time_budget=options.time_budget,
+            verbose=listens(),
+        )
+        if part is not None:
             (found.to_json if part.suffix == ".json" else found.to_html)(part)
     return _outcome(found, table.source, notes, options)
 
@@ -166,14 +176,15 @@ def _outcome(found: Audit, source: str, notes: list[str], options: argparse.Name
 def _scores(column: pd.Series[Any]) -> pd.Series[Any]:
     if pd.api.types.is_numeric_dtype(column):
         return column
+    if not column.notna().any():
+        raise TableError(f"--score {column.name}: the column is empty. Is it the right one?")
     decisions = column.astype(object).map({"True": 1.0, "False": 0.0, True: 1.0, False: 0.0})
-    if column.notna().any() and decisions.notna().equals(column.notna()):
+    if decisions.notna().equals(column.notna()):
         return decisions.astype(np.float64)
-    example = column.dropna().astype(str)
+    example = column.dropna().astype(str).iloc[0]
     raise TableError(
-        f"--score {column.name}: the column holds text, such as "
-        f"{example.iloc[0] if len(example) else ''!r}, where numbers from 0 to 1 are needed. If "
-        "it writes them with a comma, pass `--decimal ,`."
+        f"--score {column.name}: the column holds text, such as {example!r}, where numbers from 0 "
+        "to 1 are needed. If it writes them with a comma, pass `--decimal ,`."
     )
 
 
