@@ -124,6 +124,13 @@ def test_without_distances_the_gap_between_two_groups_must_move(found, data):
     assert least.low < least.value < least.high
 
 
+def test_every_interval_holds_its_figure(found):
+    table = found.summary()
+    for name in ("violation", "mean_difference", "rate_difference", "rate_ratio", "otf_cost"):
+        assert (table[f"{name}_low"] <= table[name]).all()
+        assert (table[name] <= table[f"{name}_high"]).all()
+
+
 def test_fair_scores_cost_nothing(data):
     h = np.tile([0.2, 0.8], N // 2)
     s = np.repeat(["a", "b"], N // 2)
@@ -131,6 +138,7 @@ def test_fair_scores_cost_nothing(data):
     cost = a.findings[0].cost
     assert (a.worst, cost.moved, cost.exact.value) == approx((0, 0, 0), abs=1e-9)
     assert a.findings[0].violation.chance > 0
+    assert a.findings[0].violation.value.low == approx(0, abs=1e-9)
     assert "no score must move" in a.to_html()
 
 

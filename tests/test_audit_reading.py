@@ -132,6 +132,16 @@ def test_labels_that_speak_for_themselves_are_read(labels, expected):
         assert read_labels(pd.Series(labels)).tolist() == expected
 
 
+def test_a_report_says_what_the_positive_outcome_is():
+    options = {"sensitive_features": SEX, "n_bootstrap": 0}
+    paid = pd.Series(np.where(LABELS == 1, "ja", "nein"), name="paid")
+    assert otfair.audit(SCORES, labels=paid, **options).record.outcome == "paid = ja"
+    told = otfair.audit(SCORES, labels=paid, positive_label="nein", **options)
+    assert told.record.outcome == "paid = nein"
+    assert "<dd>paid = nein</dd>" in told.to_html()
+    assert otfair.audit(SCORES, **options).record.outcome == ""
+
+
 def test_other_labels_need_to_be_told():
     labels = pd.Series(["left", "right", "left"])
     with pytest.raises(ValueError, match="Say which one is positive with `positive_label='right'`"):
@@ -187,7 +197,10 @@ def test_columns_are_read_as_groups_or_numbers():
 def test_columns_that_name_people_are_left_out_with_a_note():
     X = TABLE.assign(
         id=np.arange(1000, 1000 + N),
-        customer_id=rng.permutation(N) * 3,
+        customer_id=rng.permutation(N) * 300,
+        customerNr=rng.permutation(N) * 300,
+        client=rng.permutation(2 * N)[:N],  # so dense that chance would repeat some
+        joined=pd.date_range("2020-01-01", periods=N).strftime("%d.%m.%Y"),
         name=[f"person {i}" for i in range(N)],
         seen=pd.date_range("2020-01-01", periods=N),
         same=1,
@@ -202,6 +215,9 @@ def test_columns_that_name_people_are_left_out_with_a_note():
     reasons = {
         "id": "identifier",
         "customer_id": "identifier",
+        "customerNr": "identifier",
+        "client": "identifier",
+        "joined": "date or time",
         "name": "identifier",
         "seen": "date or time",
         "same": "one value",

@@ -222,6 +222,7 @@ def audit(
         rows_received=people.received,
         rows_used=n,
         dropped=people.dropped,
+        outcome=people.outcome,
         columns_used=() if features is None else tuple(map(str, features.table.columns)),
         columns_left_out={} if features is None else features.left_out,
         notes=() if features is None else features.notes,

@@ -15,7 +15,12 @@ from otfair.encoder import TableEncoder
 
 MANY_VALUES = 50  # of a category; the rest become one
 OTHER = "(other)"
-ID_NAME = re.compile(r"(^|[^a-z])(id|uuid|guid|key|index)$|^unnamed: \d+$", re.IGNORECASE)
+ID_NAME = re.compile(
+    r"(?i:(^|[^a-z])(id|uuid|guid|key|index|nr|no|num|number)$|^unnamed: \d+$)"
+    r"|[a-z](Id|ID|Nr|No|Key)$"
+)
+DATE = re.compile(r"(\d{4}([-/.])\d\d?\2\d\d?|\d\d?([-/.])\d\d?\3\d{4})([ T]\d.*)?")
+TWINS = 10  # expected among numbers drawn by chance: with so many, none at all means that they name
 LEAST_ROWS = 20  # below this, many a column has no value twice
 
 
@@ -98,12 +103,15 @@ def _unsuited(name: str, column: pd.Series[Any]) -> str:
     if len(present) < LEAST_ROWS:
         return ""
     if not number:
+        if all(DATE.fullmatch(str(value)) for value in present.unique()):
+            return "a date or time; turn it into a number, such as days, to use it"
         names_people = distinct > MANY_VALUES and distinct > 0.5 * len(present)
         return "looks like an identifier or free text: most values are unique" * names_people
     whole = bool((present == present.round()).all())
     if whole and distinct == len(present):
         ordered = present.is_monotonic_increasing or present.is_monotonic_decreasing
-        filled = int(present.max()) - int(present.min()) + 1 == len(present)
+        span = int(present.max()) - int(present.min()) + 1
+        filled = span == len(present) or len(present) ** 2 > 2 * TWINS * span
         if ordered or filled or ID_NAME.search(name):
             return "looks like an identifier: every value is unique"
     return ""

@@ -21,8 +21,9 @@ MAX_GROUPS = 50
 MAX_INTEGERS = 10  # distinct ones, in a column of floats, that are still names of groups
 # Labels that say themselves which one is positive.
 POSITIVE = {"1", "1.0", "true", "yes", "y", "t", "positive", "pos", "good", "accepted", "approved"}
+POSITIVE |= {"ja", "oui", "si", "sí", "sim"}
 NEGATIVE = {"0", "0.0", "false", "no", "n", "f", "negative", "neg", "bad", "rejected", "denied"}
-NEGATIVE |= {"-1", "-1.0"}
+NEGATIVE |= {"-1", "-1.0", "nein", "nej", "nee", "non", "não"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +40,7 @@ class Audited:
     received: int
     dropped: dict[str, int]
     checksum: str
+    outcome: str  # what y=1 is, such as "paid = yes"; "" without labels
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -103,6 +105,7 @@ def read(
         )
     rows = np.flatnonzero(kept)
     _check_range(h[rows])
+    two = np.zeros(0) if y is None else read_labels(y.iloc[rows], positive_label)
     given = [("scores", pd.DataFrame({"score": h})), ("sensitive_features", sensitive)]
     given += [("labels", y.to_frame())] if y is not None else []
     given += [("X", features)] if features is not None else []
@@ -110,7 +113,8 @@ def read(
     given += [("control_features", control)] if len(control.columns) else []
     return Audited(
         scores=h[rows],
-        labels=None if y is None else read_labels(y.iloc[rows], positive_label),
+        labels=None if y is None else two,
+        outcome="" if y is None else positive_of(y.iloc[rows], two, positive_label),
         weight=weight[rows],
         columns=_sensitive(sensitive.iloc[rows], continuous, categorical),
         controls=tuple(_control(control[name].iloc[rows]) for name in control.columns),
@@ -242,6 +246,12 @@ def read_labels(column: pd.Series[Any], positive: object = None) -> np.ndarray:
             else "Pass 1 for the positive outcome and 0 for every other."
         )
     )
+
+
+def positive_of(column: pd.Series[Any], labels: np.ndarray, positive: object) -> str:
+    """Say which value of the labels is the positive one."""
+    ones = column.iloc[np.flatnonzero(labels == 1)[:1]].to_list()
+    return f"{column.name} = {(ones or [positive or 1])[0]}"
 
 
 def _sensitive(

@@ -40,10 +40,13 @@ def by_cell(cells: np.ndarray, count: int, *columns: np.ndarray) -> sp.csr_array
 
 
 def estimate(values: np.ndarray, low: float = -np.inf, high: float = np.inf) -> Estimate:
-    """Return the first value with the percentile interval of the others, (1 + n_bootstrap,)."""
+    """Return the first value with the percentile interval of the others, (1 + n_bootstrap,).
+
+    A largest difference is larger in most resamples; the interval is widened to hold the value.
+    """
     others = values[1:][np.isfinite(values[1:])]
     value = float(values[0])
     if not len(others):
         return Estimate(value, np.nan, np.nan)
     ends = np.clip(np.percentile(others, (2.5, 97.5)), low, high)
-    return Estimate(value, float(ends[0]), float(ends[1]))
+    return Estimate(value, min(value, float(ends[0])), max(value, float(ends[1])))

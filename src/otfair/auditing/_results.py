@@ -208,6 +208,7 @@ class Record:
     rows_received: int
     rows_used: int
     dropped: dict[str, int]
+    outcome: str  # what the positive label is, such as "paid = yes"; "" without labels
     columns_used: tuple[str, ...]
     columns_left_out: dict[str, str]
     notes: tuple[str, ...]

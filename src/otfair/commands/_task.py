@@ -26,7 +26,8 @@ from otfair.tables import (
     without_gaps,
 )
 
-POSITIVE = ("1", "yes", "true", "y", "t", "positive", "pos")  # what labels call it, in any case
+# What labels call it, in any case.
+POSITIVE = ("1", "yes", "true", "y", "t", "positive", "pos", "ja", "oui", "si", "sí", "sim")
 DISTINCT = 0.9  # share of values that differ from all others, above which text names rows
 MAX_GROUPS = 100  # of a sensitive column: with more, it names people
 USABLE = ("string", "boolean", "integer", "floating", "mixed-integer-float", "decimal", "empty")

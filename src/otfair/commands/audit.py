@@ -120,7 +120,7 @@ def run(options: argparse.Namespace) -> Outcome:
         chosen = split_names(options.features, columns)
         features = require_columns(table, chosen, "--features")
     dropped = require_columns(table, split_names(options.drop, columns), "--drop")
-    labels, notes = _labels(table.frame, options)
+    labels, outcome, notes = _labels(table.frame, options)
     kept = [c for c in features if c not in dropped]
     continuous = [str(c) for c in sensitive if sensitive[c].dtype == np.float64]
     writing: Any = contextlib.nullcontext()
@@ -132,6 +132,7 @@ def run(options: argparse.Namespace) -> Outcome:
             table.frame[kept] if kept else None,
             sensitive_features=sensitive,
             labels=labels,
+            positive_label=outcome,
             notions=list(dict.fromkeys(options.notion)) if options.notion else None,
             threshold=options.threshold,
             skip_unscored=options.skip_unscored,
@@ -199,15 +200,16 @@ def _weight(column: pd.Series[Any]) -> np.ndarray:
 
 def _labels(
     frame: pd.DataFrame, options: argparse.Namespace
-) -> tuple[np.ndarray | None, list[str]]:
-    """Return labels as 0 and 1, NaN where there is none, and what was decided about them."""
+) -> tuple[pd.Series[Any] | None, str | None, list[str]]:
+    """Return labels of two names, which one is positive, and what was decided about them."""
     if options.label is None:
-        return None, []
+        return None, None, []
     column = frame[options.label]
     known = column.notna().to_numpy()
     if not known.any():
         raise TableError(f"--label {options.label}: the column is empty.")
     y, label, notes = read_label(column[known], options.positive)
-    labels = np.full(len(frame), np.nan)
-    labels[known] = y
-    return labels, [f"label {label.name!r}: {label.positive!r} is positive", *notes]
+    labels = pd.Series([None] * len(frame), name=options.label, dtype=object)
+    labels[known] = np.where(y == 1, label.positive, label.negative)
+    said = f"label {label.name!r}: {label.positive!r} is positive"
+    return labels, label.positive, [said, *notes]
