@@ -55,7 +55,7 @@ def sankey(flows: Sequence[Flow], names: dict[str, str]) -> Markup:
     givers, receivers = (
         list(dict.fromkeys(getattr(flow, side) for flow in shown)) for side in ("giver", "receiver")
     )
-    span, gap, top = max(120, 34 * max(len(givers), len(receivers))), 14, 24
+    span, gap, top = max(120, 34 * max(len(givers), len(receivers))), 18, 24
     left, right, bar = 132, WIDTH - 132, 9
     starts = {
         side: _stack(shown, kinds, side, span / total, gap)
