@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import otfair
-from otfair.auditing import _solving
+from otfair.auditing import _distances, _solving
 from otfair.auditing._costs import _interval
 from otfair.auditing._distances import Measure, reference_size
 from otfair.auditing._features import read_features
@@ -164,3 +164,12 @@ def test_everybody_is_the_reference_where_time_allows(found):
     assert reference_size(10**6, 2e-8, 2e-8, 100.0) == 4096
     assert reference_size(10**6, 2e-8, 4e-8, 100.0) == 2048
     assert reference_size(10**6, 2e-8, 2e-8, 1e-3) == 512
+
+
+def test_very_many_distances_are_kept_in_single_precision(found, monkeypatch):
+    monkeypatch.setattr(_distances, "SINGLE", 0)
+    for one, two in zip(found, audit_many().findings):
+        assert two.cost.exact.value == approx(one.cost.exact.value, rel=1e-5)
+        assert two.cost.gap < 1e-9
+        assert sum(x.mass * x.distance for x in two.cost.flows) == approx(two.cost.plan)
+        assert two.cost.plan == approx(two.cost.exact.value, rel=1e-5)

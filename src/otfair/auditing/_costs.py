@@ -147,7 +147,7 @@ def _pairs(
     i, k = coo.coords
     crosses = (k != compared.people.types.numpy()[i]) & (coo.data > TINY)
     i, k, mass = i[crosses], k[crosses], coo.data[crosses] / total
-    receiver, distance = to_types.person[i, k], to_types.nearest[i, k]
+    receiver, distance = to_types.person[i, k], to_types.nearest[i, k].astype(np.float64)
     shown, first = number_types(compared.strata.codes, [compared.groups])
     names = tabulate(compared.strata, [compared.groups], first).type_names
     order = np.lexsort([i, distance, -mass])

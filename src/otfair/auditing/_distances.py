@@ -20,6 +20,7 @@ BLOCK = 20_000  # people encoded at once
 TYPICAL = 2_000  # people, for the typical distance
 PROBE = 1_000  # people a side, to see how fast distances are
 LEAST = 512  # people of a reference sample
+SINGLE = 20_000_000  # distances; of more, each is kept to seven digits
 SMOOTHED = 4_000_000  # soft distances at most; of more, those of some people
 
 
@@ -55,7 +56,7 @@ class ToTypes:
         if np.array_equal(parts, np.arange(count)):
             return self
         n, eps = len(self.nearest), self.epsilon
-        nearest = np.empty((n, count))
+        nearest = np.empty((n, count), dtype=self.nearest.dtype)
         person = np.empty((n, count), dtype=self.person.dtype)
         soft = np.empty((len(self.soft), count))
         whole = np.empty((len(self.checked), count))
@@ -106,7 +107,8 @@ class Measure:
         everybody, size = np.arange(self.n), size or self.n
         chosen = draw_people(types, count, size, [self.seed])
         there, own = self.features.encode(chosen), types[chosen]
-        nearest = np.empty((self.n, count))
+        digits = np.float32 if self.n * count > SINGLE else np.float64
+        nearest = np.empty((self.n, count), dtype=digits)
         person = np.empty((self.n, count), dtype=np.int32)
         for rows in _blocks(everybody):
             found = self._cloud(self.features.encode(rows), there).nearest_distances(

@@ -80,7 +80,7 @@ def solve(people: People, h: np.ndarray, D: np.ndarray) -> Solved:
 
 
 def _at_once(people: People, h: np.ndarray, D: np.ndarray) -> Solved:
-    t = exact_otf(h, CostMatrix(D), by_types(people))
+    t = exact_otf(h, CostMatrix(np.asarray(D, dtype=np.float64)), by_types(people))
     return Solved(
         plan=sp.csr_array(t.plan(sparse=True)),
         value=t.primal_value,
