@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from browser import Browser, find_chromium
 from reports import HOSTILE, hostile_audit, plain_audit
+from tables_for_commands import loans, otfair, write
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "chromium.sh"
 PAIRS = "#f1_1p"  # counterparts of the first finding
@@ -96,6 +97,20 @@ def test_text_is_sorted_as_text(browser, report):
     assert len(set(words)) == 2
 
 
+def test_ranges_are_sorted_by_their_numbers(browser, report):
+    browser.open(report)
+    browser.click("#f1_1w thead th:nth-child(2) button")
+    browser.click("#f1_1w thead th:nth-child(2) button")
+    cells = "[...document.querySelectorAll('#f1_1w tbody td.v')].map(c => c.innerText)"
+    starts = [
+        float(text.split(" to ")[0].replace(",", ""))
+        for text in browser.run(cells)
+        if " to " in text
+    ]
+    assert len({len(str(int(start))) for start in starts}) > 1  # else text would do, too
+    assert starts == sorted(starts)
+
+
 def test_a_table_is_searched_by_typing(browser, report):
     browser.open(report)
     total = browser.run(f"{ROWS}.length")
@@ -149,6 +164,29 @@ def test_a_page_is_as_wide_as_its_screen(browser, report, width):
     assert browser.run("innerWidth") == width
     assert browser.run("document.documentElement.scrollWidth") == width
     assert silent(browser)
+
+
+def test_long_names_do_not_widen_a_phone(browser, tmp_path):
+    path = tmp_path / "report.html"
+    hostile_audit().to_html(path)
+    browser.open(path, width=390, height=844)
+    browser.run("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    assert browser.run("document.documentElement.scrollWidth") == 390
+
+
+def test_the_report_on_a_model_asks_for_nothing(browser, tmp_path):
+    frame = loans(150).rename(columns={"area": HOSTILE})
+    table = write(frame, tmp_path / "t.csv")
+    said = otfair(
+        "fit", table, "--label", "granted", "--sensitive", "sex", "--alpha", 0.5, "--alphas",
+        "0,0.5", "--no-audit", "-o", tmp_path / "model",
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    for width in (390, 1000):
+        browser.open(tmp_path / "model" / "report.html", width=width, height=800)
+        assert browser.run("document.documentElement.scrollWidth") == width
+        assert browser.run("document.querySelectorAll('svg').length") == 1
+        assert silent(browser)
 
 
 CONTRAST = """(() => {

@@ -15,12 +15,15 @@ for (const table of document.querySelectorAll("table.sortable")) {
       head.setAttribute("aria-sort", down ? "ascending" : "descending");
       const key = (row) => {
         const cell = row.cells[column];
-        const text = cell.dataset.value ?? cell.textContent.trim();
-        const number = Number.parseFloat(text);
-        return Number.isNaN(number) ? text.toLowerCase() : number;
+        const text = (cell.dataset.value ?? cell.textContent.trim()).replace(/(\d),(?=\d{3})/g, "$1");
+        const number = cell.matches(".t:not([data-value])") ? NaN : Number.parseFloat(text);
+        return Number.isNaN(number) ? text : number;
       };
       const sign = down ? 1 : -1;
-      const compare = (a, b) => (typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1);
+      const compare = (a, b) => {
+        if (typeof a !== typeof b) return typeof a === "number" ? -1 : 1;
+        return typeof a === "number" ? a - b : a.localeCompare(b, undefined, { numeric: true });
+      };
       body.append(...[...body.rows].sort((a, b) => sign * compare(key(a), key(b))));
     });
   });
