@@ -109,7 +109,7 @@ def test_a_sample_has_people_of_every_type():
     some = draw_people(types, 3, 100, [0])
     assert np.bincount(types[some]).tolist() == [99, 8, 1]
     assert len(np.unique(some)) == len(some)
-    mass = np.where(np.arange(1000) % 2, 1.0, 0.0)
+    mass = np.where(np.arange(1000) % 2, 1.0, 1e-12)
     drawn = draw_by_mass(types, 3, mass, 100, [0])
     assert np.bincount(types[drawn]).min() == 4
     assert (drawn[types[drawn] < 2] % 2 == 1).all()  # whoever has no score is never drawn
@@ -164,6 +164,18 @@ def test_everybody_is_the_reference_where_time_allows(found):
     assert reference_size(10**6, 2e-8, 2e-8, 100.0) == 4096
     assert reference_size(10**6, 2e-8, 4e-8, 100.0) == 2048
     assert reference_size(10**6, 2e-8, 2e-8, 1e-3) == 512
+
+
+def test_a_group_without_any_score_receives_from_a_sample():
+    rng = np.random.default_rng(0)
+    X, s = rng.normal(size=(MANY, 2)), np.repeat(["a", "b", "c"], MANY // 3)
+    decided = (rng.random(MANY) < 0.4) & (s != "c")
+    options = {"sensitive_features": s, "labels": rng.integers(2, size=MANY), "n_bootstrap": 0}
+    whole, part = (otfair.audit(decided, X, reference=r, **options) for r in (None, 200))
+    for one, two in zip(whole.findings, part.findings):
+        low, high = two.cost.sampling
+        assert low <= one.cost.exact.value <= high
+        assert one.cost.moved == approx(1 / 3, abs=0.02)
 
 
 def test_very_many_distances_are_kept_in_single_precision(found, monkeypatch):

@@ -93,13 +93,14 @@ def test_nobody_left_is_an_error():
     ("scores", "message"),
     [
         (SCORES * 100, "look like percentages: divide them by 100"),
+        (SCORES * 550 + 300, "Turn them into probabilities"),
         (
             np.where(np.arange(N) == 7, np.nan, SCORES),
             r"1 of \d+ scores are missing, the first in row 7",
         ),
         (np.where(np.arange(N) == 7, np.inf, SCORES), "1 of .* are infinite"),
         (SCORES * 10 - 5, "look like logits: apply the sigmoid"),
-        (SCORES * 1000, "look like logits"),
+        (SCORES * 1000, "Turn them into probabilities"),
         (np.full(N, 0.25), "every score is 0.25"),
         (np.stack([1 - SCORES, SCORES], 1), r"pass the last column, `\[:, 1\]`"),
         (SCORES[:-1], "`scores` has 59 entries"),

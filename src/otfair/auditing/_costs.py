@@ -18,13 +18,12 @@ from otfair.auditing._groups import Compared
 from otfair.auditing._reading import Audited
 from otfair.auditing._resampling import by_cell, estimate, resample
 from otfair.auditing._results import Cost, Estimate, Flow, Pairs
+from otfair.auditing._samples import TINY
 from otfair.auditing._solving import Solved, by_types, solve, stand_ins
 from otfair.constraints import People
 from otfair.geometry import CostMatrix
 from otfair.otf import adjusted_otf, exact_otf
 from otfair.status import TransportError
-
-TINY = 1e-12  # a score of 0 has nothing to give; solvers want a little
 
 
 def transport(

@@ -13,7 +13,7 @@ import numpy as np
 
 from otfair.auditing._features import Features
 from otfair.auditing._groups import Compared
-from otfair.auditing._samples import draw_by_mass, draw_people
+from otfair.auditing._samples import TINY, draw_by_mass, draw_people
 from otfair.geometry import PointCloud
 
 BLOCK = 20_000  # people encoded at once
@@ -169,7 +169,7 @@ class Distances:
     def __init__(
         self, weight: np.ndarray, scores: np.ndarray, measure: Measure | None, size: int | None
     ) -> None:
-        self._weight, self._mass = weight, weight * scores
+        self._weight, self._mass = weight, weight * np.maximum(scores, TINY)
         self._measure, self._size = measure, size
         self._last: tuple[object, ToTypes] | None = None
 

@@ -208,11 +208,11 @@ def _check_range(h: np.ndarray) -> None:
         )
     if low < 0 or high > 1:
         bad = int(((h < 0) | (h > 1)).sum())
-        remedy = (
-            "They look like percentages: divide them by 100."
-            if low >= 0 and high <= 100
-            else "They look like logits: apply the sigmoid, 1 / (1 + exp(-s))."
-        )
+        remedy = "Turn them into probabilities, or pass decisions as 0 and 1."
+        if low < 0:
+            remedy = "They look like logits: apply the sigmoid, 1 / (1 + exp(-s))."
+        elif 10 < high <= 100:
+            remedy = "They look like percentages: divide them by 100."
         raise ValueError(
             f"`scores` must lie in [0, 1]; {bad} of {len(h)} do not: they range from {low:.4g} to "
             f"{high:.4g}. {remedy}"

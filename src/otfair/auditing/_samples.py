@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+TINY = 1e-12  # a score of 0 has nothing to give; solvers and draws want a little
+
 
 def draw_people(types: np.ndarray, count: int, size: int, seed: list[int]) -> np.ndarray:
     """Draw about `size` people, as many of each type as its share, of small types at least some."""
@@ -30,6 +32,5 @@ def draw_by_mass(
         people = np.flatnonzero(types == k)
         if len(people):
             wanted = max(4, round(size * total[k] / total.sum()))
-            share = mass[people] / total[k] if total[k] > 0 else None
-            chosen.append(rng.choice(people, size=wanted, p=share))
+            chosen.append(rng.choice(people, size=wanted, p=mass[people] / total[k]))
     return np.concatenate(chosen)
