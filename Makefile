@@ -7,7 +7,7 @@ DOCS_STAMP := .venv/.installed-docs
 DATA := $(wildcard ../shared/data)
 export OTFAIR_DATA_HOME ?= $(if $(DATA),$(abspath $(DATA)))
 
-.PHONY: install demo test test-all lint bench bench-training docs notebooks clean
+.PHONY: install demo test test-all lint bench bench-audit bench-training docs notebooks clean
 install: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
@@ -35,6 +35,9 @@ lint: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/bench_core.py
+
+bench-audit: $(STAMP)
+	$(BIN)/python benchmarks/bench_audit.py
 
 bench-training: $(STAMP)
 	$(BIN)/python benchmarks/bench_training.py

@@ -40,7 +40,7 @@ def with_everybody(people: People, h: np.ndarray, to_types: ToTypes, upper: floa
     low, error = np.mean([v for v, _ in below]), np.hypot(below[0][1], below[1][1]) / 2
     price = prices(every)
     best = max((value(s * price, every) for s in NEARBY), key=lambda found: found[0])
-    high = min(upper, best[0] + 1.96 * best[1])
+    high = max(0.0, min(upper, best[0] + 1.96 * best[1]))
     low_end = float(np.clip(low - 1.96 * error, 0.0, high))
     return Estimate(float(np.clip((low + best[0]) / 2, low_end, high)), low_end, float(high))
 
