@@ -56,10 +56,13 @@ def panel_runs(frame: pd.DataFrame, panel: Panel) -> pd.DataFrame:
     dataset, attribute, columns = panel
     if f"test_pdp_{attribute}" not in frame:
         return frame[:0]
-    # The barycenter is trained on one column, and judged by every one.
+    frame = frame[(frame["dataset"] == dataset) & frame[f"test_pdp_{attribute}"].notna()]
     own = frame["columns"].map(lambda c: c == columns)
-    own |= frame["method"].isin(["unfair", "barycenter"])
-    return frame[(frame["dataset"] == dataset) & own & frame[f"test_pdp_{attribute}"].notna()]
+    # The barycenter is trained on one column, and judged by every one; on the same splits.
+    others = frame["method"].isin(["unfair", "barycenter"])
+    if own.any():
+        others &= frame["split"].isin(frame[own]["split"])
+    return frame[own | others]
 
 
 def shown(runs: pd.DataFrame, method: str, notion: str) -> pd.DataFrame:

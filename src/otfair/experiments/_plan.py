@@ -17,7 +17,8 @@ ALPHAS = {
     "full": {"otf": _WIDE, "norm": _DENSE, "barycenter": _DENSE},
     "paper": {
         **dict.fromkeys(("otf", "norm"), (0.1, 0.3, 0.5, 0.7, 0.9)),
-        "barycenter": (0.01, 0.05, 0.1, 0.2),
+        # The paper's four, which are all strong in our units, and four below them.
+        "barycenter": (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.05, 0.1, 0.2),
         "coordinate": (0.1, 0.5, 0.9),
     },
 }
