@@ -8,9 +8,12 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import numpy as np
+import pandas as pd
 import pytest
 from reports import hostile_audit, plain_audit
 
+import otfair
 from otfair.auditing._report import ends, sentence, verdict
 from otfair.auditing._results import Estimate, Group
 
@@ -106,6 +109,16 @@ def test_a_report_replaces_its_file_whole_or_not_at_all(found, tmp_path, monkeyp
         found.to_html(path)
     assert path.read_text("utf-8") == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_long_texts_do_not_swell_the_page():
+    rng = np.random.default_rng(0)
+    texts = [f"{kind} {'long ' * 4000}" for kind in "abc"]
+    X = pd.DataFrame({"essay": rng.choice(texts, 200), "x": rng.normal(size=200)})
+    s = rng.choice(["f", "m"], 200)
+    page = otfair.audit(rng.random(200), X, sensitive_features=s, n_bootstrap=5).to_html()
+    assert "a long" in page
+    assert len(page) < 200_000
 
 
 def test_a_sentence_says_what_the_cost_means(found):

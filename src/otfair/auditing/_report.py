@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 SHOWN_PAIRS = 40
 OPEN_PAIRS = 2  # shown unfolded
 SHOWN_FEATURES = 30  # of a pair, those that differ first
+LONGEST = 80  # letters of a value
 NEAR = 0.25  # standard deviations: numbers closer than this are called alike
 
 SHOULD = "mean scores should not depend on the attribute."
@@ -193,8 +194,13 @@ def _values(a: Any, b: Any, unit: float | None) -> tuple[str, str, bool]:
     gaps = bool(pd.isna(a)), bool(pd.isna(b))
     if any(gaps) or unit is None:
         texts = ["missing" if gap else str(v) for v, gap in zip((a, b), gaps)]
-        return texts[0], texts[1], texts[0] != texts[1]
+        return brief(texts[0]), brief(texts[1]), texts[0] != texts[1]
     return number_text(a), number_text(b), abs(float(a) - float(b)) > NEAR * unit
+
+
+def brief(text: str) -> str:
+    """Cut text that is too long for a table."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def short(finding: Finding, name: str) -> str:
@@ -286,7 +292,7 @@ def _environment() -> Environment:
         "interval": _interval, "percent": percent, "percents": _percents, "named": _title,
         "meaning": lambda notion: NOTIONS[notion][1], "sentence": sentence, "verdict": verdict,
         "cell": _cell, "share": _share, "certificate": _certificate, "dots": _dots,
-        "sankey": _sankey, "ends": ends,
+        "sankey": _sankey, "ends": ends, "brief": brief,
     }  # fmt: skip
     environment.globals |= {"short": short, "open_pairs": OPEN_PAIRS}
     return environment
