@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader
 from otfair.experiments._claims import INTERVAL, SHARES, Difference, curve, difference
 from otfair.experiments._figures import PANELS, STYLES, title, to_frame
 from otfair.experiments._store import Result
+from otfair.experiments._train import OTF_SCALE
 from otfair.experiments._verdicts import CLAIMS, UNKNOWN, Evidence, by_epsilon
 from otfair.files import write_bytes
 
@@ -81,6 +82,10 @@ def page(results: list[Result], figures: str = ".") -> str:
         },
         counts=_counts(frame),
         commands=_commands(frame),
+        scales=[
+            f"{dataset.capitalize()} by {attribute} {factor:g} ({notion.upper()})"
+            for (dataset, attribute, notion), factor in OTF_SCALE.items()
+        ],
         full_minutes=_minutes(frame),
         converged=_converged(frame),
         published=_published(frame),
