@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import otfair
+from otfair.auditing import _groups
 
 approx = pytest.approx
 
@@ -82,6 +83,13 @@ def test_two_conditions_have_distances_of_their_own(data):
         return [f.cost.exact.value for f in found.findings if f.attribute == "sex"]
 
     assert cost(*notions) == approx([*cost(notions[0]), *cost(notions[1])])
+
+
+def test_too_many_conditions_are_refused(data, monkeypatch):
+    monkeypatch.setattr(_groups, "MOST_TYPES", 100)
+    within = pd.DataFrame({"a": np.arange(300) % 40, "b": np.arange(300) % 37})
+    with pytest.raises(ValueError, match="Condition on fewer columns"):
+        audit(data, control_features=within.astype(str))
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,17 @@ def test_long_texts_do_not_swell_the_page():
     assert len(page) < 200_000
 
 
+def test_of_many_groups_the_largest_are_drawn_and_all_are_listed():
+    rng = np.random.default_rng(0)
+    town = np.array([f"town {k}" for k in range(45)])[np.minimum(rng.integers(60, size=2000), 44)]
+    page = otfair.audit(rng.random(2000), sensitive_features=town, n_bootstrap=5).to_html()
+    assert page.count('<circle class="mean"') == 40
+    assert "of the 40 largest groups" in page
+    assert "37 smaller groups are not drawn" in page
+    assert "town 44 (" in page  # the largest
+    assert page.count('<th class="t" scope="row">town ') == 45
+
+
 def test_a_sentence_says_what_the_cost_means(found):
     cost = replace(found.findings[0].cost, moved=0.0731, distance=0.411)
     assert sentence(cost) == (

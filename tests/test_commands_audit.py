@@ -117,6 +117,12 @@ def test_weights_and_controls(tmp_path):
     values = {f["notion"]: f["violation"]["value"]["value"] for f in data["findings"]}
     assert values == pytest.approx({f.notion: f.violation.value.value for f in own.findings})
     assert "conditional_parity" in values
+    only = ("--notion", "conditional_parity", "--control", "area", "--json")
+    data = otfair("audit", table, *BASE, *only).data
+    assert [f["notion"] for f in data["findings"]] == ["conditional_parity"]
+    said = otfair("audit", table, *BASE, "--notion", "conditional_parity")
+    assert said.code == 2
+    assert "needs --control" in said.err
 
 
 def test_decisions_as_words(tmp_path):

@@ -23,6 +23,7 @@ BINS = 16  # of a continuous attribute, for transport
 BY_LABEL = ("equalized_odds", "equal_opportunity", "predictive_equality")
 QUARTERS = 4  # of a continuous attribute, for tables and pictures
 FEW = 30  # people: fewer are too few to say
+MOST_TYPES = 400  # of people; more would be too few people each, and too many to show
 WIDE = 0.2  # interval of a rate: a wider one says too little
 
 
@@ -93,6 +94,12 @@ def _compare(audited: Audited, notion: Notion, strata: Strata, column: Column) -
     else:
         moved, groups = bin_numbers(numbers, str(column.name))
     types, first = number_types(strata.codes, [moved])
+    if len(first) > MOST_TYPES:
+        raise ValueError(
+            f"{notion_name(notion)} by {column.name!r} would compare {len(first)} groups within "
+            f"{len(np.unique(strata.codes))} values of what it is conditioned on, more than "
+            f"{MOST_TYPES} in all. Condition on fewer columns, or merge rare values."
+        )
     fine, key = types, (str(column.name), *strata.names)
     if audited.labels is not None and not isinstance(notion, ConditionalParity):
         fine, key = moved.codes * 2 + audited.labels, (str(column.name), "label")

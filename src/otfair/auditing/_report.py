@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 SHOWN_PAIRS = 40
 OPEN_PAIRS = 2  # shown unfolded
+SHOWN_CURVES = 8  # of the largest groups, as many as colours can tell apart
+SHOWN_DOTS = 40  # of the largest groups
 SHOWN_FEATURES = 30  # of a pair, those that differ first
 LONGEST = 80  # letters of a value
 NEAR = 0.25  # standard deviations: numbers closer than this are called alike
@@ -213,13 +215,16 @@ def _attributes(audit: Audit) -> list[dict[str, Any]]:
     out = []
     for name in dict.fromkeys(finding.attribute for finding in audit.findings):
         findings = [finding for finding in audit.findings if finding.attribute == name]
-        curves = [curve for curve in audit.curves if curve.attribute == name]
+        every = [curve for curve in audit.curves if curve.attribute == name]
+        largest = sorted(every, key=lambda curve: -curve.people)[:SHOWN_CURVES]
+        curves = [curve for curve in every if curve in largest]
         names = [short(findings[0], curve.group) for curve in curves]
         out.append(
             {
                 "name": name,
                 "findings": findings,
                 "curves": [*zip(curves, names)],
+                "hidden": len(every) - len(curves),
                 **_pictures(curves, names, audit),
             }
         )
@@ -235,7 +240,9 @@ def _pictures(curves: list[Curve], names: list[str], audit: Audit) -> dict[str, 
 
 
 def _dots(finding: Finding) -> Markup:
-    groups = finding.violation.groups
+    every = finding.violation.groups
+    largest = sorted(every, key=lambda g: -g.people)[:SHOWN_DOTS]
+    groups = [g for g in every if g in largest]
     names = [short(finding, g.group) + (f", {g.stratum}" if g.stratum else "") for g in groups]
     return dots(groups, names)
 
@@ -294,5 +301,5 @@ def _environment() -> Environment:
         "cell": _cell, "share": _share, "certificate": _certificate, "dots": _dots,
         "sankey": _sankey, "ends": ends, "brief": brief,
     }  # fmt: skip
-    environment.globals |= {"short": short, "open_pairs": OPEN_PAIRS}
+    environment.globals |= {"short": short, "open_pairs": OPEN_PAIRS, "dots": SHOWN_DOTS}
     return environment

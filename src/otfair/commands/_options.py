@@ -101,11 +101,12 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def add_notion(group: Any) -> None:
+def add_notion(group: Any, *more: str) -> None:
     """Add the fairness notions."""
+    names = (*NOTIONS, *more)
     group.add_argument(
-        "--notion", choices=NOTIONS, action="append", metavar="NOTION",
-        help=f"{', '.join(NOTIONS)}; repeat to ask for several",
+        "--notion", choices=names, action="append", metavar="NOTION",
+        help=f"{', '.join(names)}; repeat to ask for several",
     )  # fmt: skip
 
 

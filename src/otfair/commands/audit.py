@@ -15,6 +15,7 @@ from otfair.auditing import Audit, audit
 from otfair.commands._options import (
     Commands,
     Outcome,
+    UsageError,
     add_command,
     add_notion,
     add_people,
@@ -29,6 +30,7 @@ from otfair.commands._task import load, read_label
 from otfair.tables import TableError, read_sensitive, require_columns, split_names
 
 TOO_UNFAIR = 3
+CONDITIONAL = "conditional_parity"
 SHOWN = {  # columns of the summary that are printed, and what to call them
     "notion": "notion",
     "attribute": "attribute",
@@ -70,7 +72,7 @@ def add(commands: Commands) -> None:
         "--control", metavar="A,B", action="append", default=[],
         help="compare people within the values of these, too (conditional parity)",
     )  # fmt: skip
-    add_notion(parser)
+    add_notion(parser, CONDITIONAL)
     parser.add_argument(
         "--threshold", type=unit, default=0.5, metavar="T",
         help="decisions are positive above this score (default 0.5)",
@@ -101,6 +103,8 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> Outcome:
     """Read, audit, write."""
+    if CONDITIONAL in (options.notion or ()) and not options.control:
+        raise UsageError(f"--notion {CONDITIONAL} needs --control: the columns to compare within")
     table, _ = load(options)
     columns = [str(c) for c in table.frame.columns]
     taken = require_columns(table, [options.score], "--score")
