@@ -166,6 +166,21 @@ def test_everybody_is_the_reference_where_time_allows(found):
     assert reference_size(10**6, 2e-8, 2e-8, 1e-3) == 512
 
 
+def test_the_cost_of_many_groups_is_estimated_from_few_people():
+    # Half of the people drawn are a dozen a group, too few to find prices by themselves.
+    many = otfair.load_dataset("synthetic", n=2 * MANY)
+    rng = np.random.default_rng(0)
+    town = rng.integers(30, size=2 * MANY)
+    scores = np.clip(many.truth.scores + 0.2 * (town % 2), 0.01, 1)
+    options = {"sensitive_features": town.astype(str), "n_bootstrap": 0}
+    whole, part = (otfair.audit(scores, many.X, reference=r, **options) for r in (None, 700))
+    low, high = part.findings[0].cost.sampling
+    true, plan = whole.findings[0].cost.exact.value, part.findings[0].cost.plan
+    assert 0.3 * true < low < true < high < plan
+    assert part.findings[0].cost.exact.value == approx(true, rel=0.15)
+    assert part.findings[0].cost.smooth == approx(whole.findings[0].cost.smooth, rel=0.15)
+
+
 def test_a_group_without_any_score_receives_from_a_sample():
     rng = np.random.default_rng(0)
     X, s = rng.normal(size=(MANY, 2)), np.repeat(["a", "b", "c"], MANY // 3)

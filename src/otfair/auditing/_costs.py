@@ -46,14 +46,14 @@ def transport(
     value = float(pairs.mass @ pairs.distance)
     exact, sampling = _interval(compared, solved, w * h, to_types.nearest, counts), None
     if to_types.reference is not None:
-        sampling = with_everybody(compared.people, h, to_types, value)
+        sampling = with_everybody(compared.people, h, to_types, solved)
         exact = _both(exact, sampling)
     return replace(
         cost,
         exact=exact,
         plan=value,
         gap=solved.gap / total,
-        smooth=_smooth(compared.people, h, to_types),
+        smooth=_smooth(compared.people, h, to_types, exact.value),
         smoothed=len(to_types.smoothed),
         moved=moved,
         distance=exact.value / moved if moved else 0.0,
@@ -74,19 +74,26 @@ def _both(people: Estimate, sampling: Estimate) -> Estimate:
     return Estimate(sampling.value, max(0.0, low), high)
 
 
-def _smooth(people: People, h: np.ndarray, to_types: ToTypes) -> float | None:
-    """Return the adjusted cost; soft distances may be negative, and a shift of all cancels."""
+def _smooth(people: People, h: np.ndarray, to_types: ToTypes, exact: float) -> float | None:
+    """Return the adjusted cost; soft distances may be negative, and a shift of all cancels.
+
+    People drawn by their score make too much of chance, in the exact cost as in this one: of them
+    it is the share of the exact cost that counts.
+    """
     shifted = to_types.soft - min(0.0, float(to_types.soft.min()))
-    if to_types.reference is None:
-        few, scores = stand_ins(people, h, to_types.smoothed)
-    else:
-        every = np.ones(len(to_types.checked), dtype=bool)
-        few, scores = drawn(people, people.weight.numpy() * h, to_types, every)
+    share = 1.0
     try:
+        if to_types.reference is None:
+            few, scores = stand_ins(people, h, to_types.smoothed)
+        else:
+            every = np.ones(len(to_types.checked), dtype=bool)
+            few, scores = drawn(people, people.weight.numpy() * h, to_types, every)
+            of_few = solve(few, scores, to_types.whole).value / float(few.weight.numpy() @ scores)
+            share = exact / of_few if of_few > 0 else 1.0
         answer = adjusted_otf(scores, CostMatrix(shifted), by_types(few), epsilon=to_types.epsilon)
     except TransportError:
         return None
-    return answer.value / float(few.weight.numpy() @ scores)
+    return share * answer.value / float(few.weight.numpy() @ scores)
 
 
 def _least_moved(

@@ -10,39 +10,47 @@ import numpy as np
 
 from otfair.auditing._distances import ToTypes
 from otfair.auditing._results import Estimate
-from otfair.auditing._solving import lower_bound, of_types, solve
+from otfair.auditing._solving import Solved, lower_bound, of_types, solve
 from otfair.constraints import People
 
 NEARBY = np.linspace(0.8, 1.2, 9)  # multiples of the prices found, of which the best is sought
+SHRUNK = np.linspace(0.0, 1.2, 13)
+TWO_SIDED = 2.24  # standard errors: the better of two bounds is off as seldom as one at 1.96
 
 
-def with_everybody(people: People, h: np.ndarray, to_types: ToTypes, upper: float) -> Estimate:
+def with_everybody(people: People, h: np.ndarray, to_types: ToTypes, found: Solved) -> Estimate:
     """Return the cost with everybody as a receiver, a unit of score, and where it lies (95 %).
 
     Parameters
     ----------
     people, h : everybody, typed, and their scores.
     to_types : distances to the sample, and to everybody of the people who were drawn.
-    upper : the cost with the sample, which it does not exceed.
+    found : the plan with the sample, whose cost it does not exceed.
     """
     mass = people.weight.numpy() * h
     every, half = np.ones(len(to_types.checked), dtype=bool), _halves(to_types.stratum)
 
     def prices(chosen: np.ndarray) -> np.ndarray:
-        return _prices(people, mass, to_types, chosen)
+        return solve(*drawn(people, mass, to_types, chosen), to_types.whole[chosen]).price
 
     def value(price: np.ndarray, chosen: np.ndarray) -> tuple[float, float]:
         return _value(price, mass, to_types, chosen)
 
-    # Prices found by one half and judged by the other are worth no more than the best ones, those
-    # found and judged by the same people no less (but for chance, which has its standard error).
-    below = [value(prices(half), ~half), value(prices(~half), half)]
-    low, error = np.mean([v for v, _ in below]), np.hypot(below[0][1], below[1][1]) / 2
-    price = prices(every)
-    best = max((value(s * price, every) for s in NEARBY), key=lambda found: found[0])
-    high = max(0.0, min(upper, best[0] + 1.96 * best[1]))
-    low_end = float(np.clip(low - 1.96 * error, 0.0, high))
-    return Estimate(float(np.clip((low + best[0]) / 2, low_end, high)), low_end, float(high))
+    def best(price: np.ndarray, multiples: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        return max((s * price for s in multiples), key=lambda p: value(p, chosen)[0])
+
+    # Prices chosen by one half and judged by the other are worth no more than the best ones; those
+    # chosen and judged by the same people no less (but for chance, which has its standard error).
+    # Few people find prices of many types badly; those of the sample, shrunk, are better then.
+    lows, ends = [0.0], [0.0]  # no price at all is worth nothing
+    for choose in (prices, lambda chosen: best(found.price, SHRUNK, chosen)):
+        judged = [value(choose(some), ~some) for some in (half, ~half)]
+        lows.append(float(np.mean([v for v, _ in judged])))
+        ends.append(lows[-1] - TWO_SIDED * float(np.hypot(judged[0][1], judged[1][1])) / 2)
+    top, error = value(best(prices(every), NEARBY, every), every)
+    high = max(0.0, min(found.value / mass.sum(), top + 1.96 * error))
+    low, middle = min(max(ends), high), (max(lows) + min(top, high)) / 2
+    return Estimate(float(np.clip(middle, low, high)), float(low), float(high))
 
 
 def _halves(stratum: np.ndarray) -> np.ndarray:
@@ -57,11 +65,6 @@ def _masses(stratum: np.ndarray, everybody: np.ndarray, chosen: np.ndarray) -> n
     """Mass that each chosen person stands for, (c,): alike within a stratum."""
     count = np.bincount(stratum[chosen], minlength=len(everybody))
     return np.asarray((everybody / np.maximum(count, 1))[stratum[chosen]])
-
-
-def _prices(people: People, mass: np.ndarray, to_types: ToTypes, chosen: np.ndarray) -> np.ndarray:
-    """Prices (K,) that solve the problem of the chosen people alone, who stand for all."""
-    return solve(*drawn(people, mass, to_types, chosen), to_types.whole[chosen]).price
 
 
 def drawn(
