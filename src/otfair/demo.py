@@ -23,6 +23,7 @@ from otfair.auditing import audit
 from otfair.classifier import OTFClassifier
 from otfair.datasets import load_dataset
 from otfair.encoder import TableEncoder
+from otfair.files import write_bytes
 from otfair.geometry import PointCloud
 from otfair.metrics import ViolationOf, peo_violation
 from otfair.notions import DemographicParity
@@ -109,8 +110,8 @@ def run(output: Path) -> str:
     exact = exact_otf(rows[0].scores, judge.geometry, judge.constraints)
     comparison = _comparison(rows, judge)
     curve, page = output.resolve() / "curve.png", output.resolve() / "demo.html"
-    _write(curve, _drawn(_curve(rows), "png"))
-    _write(page, _page(rows, judge, exact, comparison).encode())
+    write_bytes(curve, _drawn(_curve(rows), "png"))
+    write_bytes(page, _page(rows, judge, exact, comparison).encode())
     report = output.resolve() / "audit.html"
     audit(
         rows[0].scores,
@@ -248,13 +249,3 @@ def _drawn(figure: Figure, kind: str) -> bytes:
 def _svg(figure: Figure) -> Markup:
     text = _drawn(figure, "svg").decode()
     return Markup(text[text.index("<svg") :])
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

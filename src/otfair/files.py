@@ -9,13 +9,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
-@contextlib.contextmanager
-def replacing(target: Path) -> Iterator[Path]:
-    """Yield the path of a new file, which becomes `target` at the end if nothing goes wrong."""
+def beside(target: Path) -> Path:
+    """Return a path for what is to become `target`."""
     # A name of its own for each writer; the same folder, so that the last step is atomic; the same
     # suffix, by which some writers choose a format.
     name = f".{target.stem}.{os.getpid()}-{secrets.token_hex(4)}.part{target.suffix}"
-    part = target.absolute().with_name(name)
+    return target.absolute().with_name(name)
+
+
+@contextlib.contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """Yield the path of a new file, which becomes `target` at the end if nothing goes wrong."""
+    part = beside(target)
     try:
         part.touch(exist_ok=False)
         yield part

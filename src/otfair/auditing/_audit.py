@@ -30,6 +30,7 @@ from otfair.auditing._regions import regions
 from otfair.auditing._report import cell, page
 from otfair.auditing._resampling import draw
 from otfair.auditing._results import Cost, Curve, Estimate, Finding, Record, Violation
+from otfair.files import write_bytes
 from otfair.notions import Notion
 
 LIBRARIES = ("numpy", "scipy", "torch", "pandas", "scikit-learn")
@@ -100,7 +101,7 @@ class Audit:
         """Return everything but the people as JSON, and write it to a file if one is named."""
         text = json.dumps(_plain(self), indent=1, allow_nan=False)
         if path is not None:
-            _write(Path(path), text)
+            write_bytes(Path(path), text.encode())
         return text
 
     def to_html(self, path: str | Path | None = None) -> str:
@@ -110,7 +111,7 @@ class Audit:
         """
         text = page(self)
         if path is not None:
-            _write(Path(path), text)
+            write_bytes(Path(path), text.encode())
         return text
 
     def _repr_html_(self) -> str:
@@ -359,13 +360,3 @@ def _finite(value: Any) -> Any:
     if isinstance(value, (float, np.floating)):
         return float(value) if math.isfinite(value) else None
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

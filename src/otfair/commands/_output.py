@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from otfair.files import beside
 from otfair.tables import TableError, shown
 
 
@@ -27,7 +26,7 @@ def output_folder(target: Path, names: tuple[str, ...], force: bool) -> Iterator
     """
     target = target.expanduser()
     _check(target, names[0], force)
-    stage = _beside(target)
+    stage = beside(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         stage.mkdir()
@@ -83,7 +82,7 @@ def output_file(target: Path, *inputs: str) -> Iterator[Path]:
             raise TableError(f"{target} is the table that is read; choose another file with -o.")
     if target.is_dir():
         raise TableError(f"{target} is a folder; name a file in it with -o.")
-    part = _beside(target)
+    part = beside(target)
     try:
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -95,12 +94,6 @@ def output_file(target: Path, *inputs: str) -> Iterator[Path]:
     finally:
         with contextlib.suppress(OSError):
             part.unlink()
-
-
-def _beside(target: Path) -> Path:
-    # The same suffix, by which writers choose a format; the same folder, so that a rename does.
-    name = f".{target.stem}.{os.getpid()}-{secrets.token_hex(4)}.part{target.suffix}"
-    return target.absolute().with_name(name)
 
 
 def _unwritable(target: Path, error: OSError) -> TableError:
