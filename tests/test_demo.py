@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from otfair import pdp_violation
-from otfair.demo import Judge, Row, _at_half, _comparison, _write
+from otfair.demo import Judge, Row, _at_half, _comparison
 
 
 def row(method: str, pdp: float, auc: float) -> Row:
@@ -71,13 +71,3 @@ def test_the_gap_is_the_largest_of_any_column():
     }
     assert judged.gap == pytest.approx(0.4)
     assert judged.auc == pytest.approx(1.0)
-
-
-def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
-    path = tmp_path / "page.html"
-    _write(path, b"old")
-    monkeypatch.setattr("pathlib.Path.replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
-    with pytest.raises(OSError, match="full"):
-        _write(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [path]
