@@ -109,11 +109,13 @@ def draw_curves(frame: pd.DataFrame, protocol: str, part: str) -> Figure:
 
 def _draw_panel(axes: Axes, runs: pd.DataFrame, notion: str, attribute: str, part: str) -> None:
     x, y = f"{part}_{notion}_{attribute}", f"{part}_auc"
+    heights: list[float] = []  # without the barycenter's, some of which know nothing any more
     for method, (label, colour, marker) in STYLES.items():
         own = shown(runs, method, notion)
         if own.empty:
             continue
         means = own.groupby("alpha")[[x, y]].mean()
+        heights += [] if method == "barycenter" else means[y].tolist()
         axes.plot(means[x], means[y], color=colour, lw=1.2, alpha=0.7)
         axes.plot(means[x], means[y], marker, color=colour, ms=4, label=label)
         for _, group in own.groupby("alpha"):
@@ -123,6 +125,9 @@ def _draw_panel(axes: Axes, runs: pd.DataFrame, notion: str, attribute: str, par
     axes.tick_params(labelsize=8)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlim(left=0)
+    if heights:
+        reach = max(np.ptp(heights), 1e-3)
+        axes.set_ylim(bottom=max(axes.get_ylim()[0], min(heights) - 0.5 * reach))
 
 
 def _ellipse(x: np.ndarray, y: np.ndarray, colour: str) -> Ellipse:
