@@ -83,6 +83,18 @@ def test_the_curve_goes_through_the_model(fitted):
         assert curve["test_pdp"][row] == pytest.approx(judged[when]["test"]["pdp"], abs=5e-3)
 
 
+def test_numbers_of_few_values_are_continuous_in_the_audits_too(tmp_path):
+    table = write(loans(200).assign(kids=np.arange(200) % 4), tmp_path / "t.csv")
+    said = otfair(
+        "fit", table, "--label", "granted", "--sensitive", "kids:continuous", *FEW, "--alpha", 0.5,
+        "--no-curve", "--json", "-o", tmp_path / "m",
+    )  # fmt: skip
+    for when in ("before", "after"):
+        page = (tmp_path / "m" / f"audit_{when}.html").read_text()
+        judged = said.data["metrics"][when]["test"]
+        assert f"<b>Violation {judged['pdp']:.3f} " in page
+
+
 def test_the_report_asks_for_nothing_and_links_what_is_there(fitted):
     folder, _ = fitted
     page = (folder / "model" / "report.html").read_text()

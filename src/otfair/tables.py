@@ -198,6 +198,11 @@ def read_sensitive(table: Table, given: Iterable[str]) -> pd.DataFrame:
     return pd.DataFrame(out)
 
 
+def continuous_names(sensitive: pd.DataFrame) -> list[str]:
+    """Return which columns of `read_sensitive` are numbers rather than groups for sure."""
+    return [str(c) for c in sensitive if sensitive[c].dtype == np.float64]
+
+
 def _as_kind(column: pd.Series[Any], kind: str) -> Any:
     """Return a sensitive column as floats, integers or text; missing values stay missing."""
     gaps = column.isna()

@@ -27,7 +27,13 @@ from otfair.commands._options import (
 )
 from otfair.commands._output import output_file, text_table
 from otfair.commands._task import load, read_label
-from otfair.tables import TableError, read_sensitive, require_columns, split_names
+from otfair.tables import (
+    TableError,
+    continuous_names,
+    read_sensitive,
+    require_columns,
+    split_names,
+)
 
 TOO_UNFAIR = 3
 CONDITIONAL = "conditional_parity"
@@ -126,7 +132,6 @@ def run(options: argparse.Namespace) -> Outcome:
     dropped = require_columns(table, split_names(options.drop, columns), "--drop")
     labels, outcome, notes = _labels(table.frame, options)
     kept = [c for c in features if c not in dropped]
-    continuous = [str(c) for c in sensitive if sensitive[c].dtype == np.float64]
     writing: Any = contextlib.nullcontext()
     if options.output is not None:  # what can't be written is said before the work is done
         writing = output_file(options.output, options.table)
@@ -142,7 +147,7 @@ def run(options: argparse.Namespace) -> Outcome:
             skip_unscored=options.skip_unscored,
             sample_weight=_weight(table.frame[weight[0]]) if weight else None,
             control_features=table.frame[control] if control else None,
-            continuous=continuous,
+            continuous=continuous_names(sensitive),
             n_bootstrap=options.bootstrap,
             random_state=options.seed,
             time_budget=options.time_budget,

@@ -38,6 +38,7 @@ from otfair.commands._output import output_folder, text_table, write_json
 from otfair.commands._report import write_report
 from otfair.commands._task import Task, read_notion, read_task
 from otfair.saving import save_model
+from otfair.tables import continuous_names
 from otfair.tradeoff import tradeoff_curve
 
 MODEL, RECORD, REPORT, CURVE = "model.safetensors", "model.json", "report.html", "curve.csv"
@@ -191,6 +192,7 @@ def _audit(scores: np.ndarray, part: Task, record: dict[str, Any]) -> otfair.Aud
         part.X,
         sensitive_features=part.sensitive,
         labels=part.y,
+        continuous=continuous_names(part.sensitive),
         notions=record["notion"],
         random_state=record["seed"],
         verbose=listens(),
