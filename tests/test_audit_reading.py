@@ -121,6 +121,8 @@ def test_scores_that_are_none_are_refused_with_a_remedy(scores, message):
         ([0.0, 1.0, 1.0], [0, 1, 1]),
         ([True, False, True], [1, 0, 1]),
         (["yes", "no", "Yes"], None),
+        (["refused", "accepted", "accepted"], [0, 1, 1]),
+        (["yes", "yes", "yes"], [1, 1, 1]),
         (["No", "Yes", "No"], [0, 1, 0]),
         (["bad", "good", "good"], [0, 1, 1]),
     ],
@@ -148,6 +150,8 @@ def test_other_labels_need_to_be_told():
     with pytest.raises(ValueError, match="Say which one is positive with `positive_label='right'`"):
         read_labels(labels)
     assert read_labels(labels, "left").tolist() == [1, 0, 1]
+    with pytest.raises(ValueError, match="received 2 values: 'Yes', 'yes'"):
+        read_labels(pd.Series(["yes", "Yes"]))
     with pytest.raises(ValueError, match="which no label is"):
         read_labels(labels, "up")
     with pytest.raises(ValueError, match="received 3 values: '1', '2', '3'"):

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from otfair.auditing._reading import positive_value, read_labels
 from otfair.commands._output import output_file, output_folder, text_table, to_json
 from otfair.commands._task import read_label, read_notion, refuse_unusable, why_not
 from otfair.notions import DemographicParity
@@ -27,6 +28,8 @@ from otfair.tables import TableError
         (["no", "yes", "yes"], None, "yes", "no"),
         (["Yes", "No", "No"], None, "Yes", "No"),
         (["bad", "good", "good"], None, "good", "bad"),
+        (["approved", "rejected", "rejected"], None, "approved", "rejected"),
+        (["paid", "rejected", "rejected"], None, "paid", "rejected"),  # what is not negative
         (["<=50K", ">50K", ">50K"], None, ">50K", "<=50K"),
         ([0, 1, 1], "0", "0", "1"),
         ([0.0, 1.0, 1.0], "1.0", "1", "0"),
@@ -38,8 +41,13 @@ def test_which_label_is_positive(values, given, positive, negative):
     assert (label.positive, label.negative) == (positive, negative)
     texts = [str(int(v)) if isinstance(v, float) else str(v) for v in values]
     assert y.tolist() == [int(text == positive) for text in texts]
+    sure = given is not None or positive_value(sorted(set(texts))) is not None
+    if sure:  # Python reads them in the same way
+        assert read_labels(pd.Series(values), given).tolist() == y.tolist()
+    else:  # of others it makes no choice
+        with pytest.raises(ValueError, match="Say which one is positive"):
+            read_labels(pd.Series(values))
     # A choice that was made for the user is told.
-    sure = given is not None or positive.lower() in ("1", "yes", "true")
     assert bool(notes) == (not sure or negative == "not b")
 
 

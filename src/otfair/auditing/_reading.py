@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +21,9 @@ MAX_GROUPS = 50
 MAX_INTEGERS = 10  # distinct ones, in a column of floats, that are still names of groups
 # Labels that say themselves which one is positive.
 POSITIVE = {"1", "1.0", "true", "yes", "y", "t", "positive", "pos", "good", "accepted", "approved"}
-POSITIVE |= {"ja", "oui", "si", "sí", "sim"}
+POSITIVE |= {"granted", "ja", "oui", "si", "sí", "sim"}
 NEGATIVE = {"0", "0.0", "false", "no", "n", "f", "negative", "neg", "bad", "rejected", "denied"}
+NEGATIVE |= {"refused", "declined"}
 NEGATIVE |= {"-1", "-1.0", "nein", "nej", "nee", "non", "não"}
 
 
@@ -234,18 +235,33 @@ def read_labels(column: pd.Series[Any], positive: object = None) -> np.ndarray:
                 f"`positive_label` is {positive!r}, which no label is; they are {found[:5]}."
             )
         return (names == str(positive)).to_numpy(np.int64)
-    lower = names.str.lower()
-    if lower.isin(POSITIVE | NEGATIVE).all() and len(found) <= 2:
-        return lower.isin(POSITIVE).to_numpy(np.int64)
+    if len(found) == 1 and found[0].casefold() in POSITIVE | NEGATIVE:
+        return np.full(len(names), found[0].casefold() in POSITIVE, np.int64)
+    if (known := positive_value(found)) is not None:
+        return (names == known).to_numpy(np.int64)
     shown = ", ".join(map(repr, found[:5])) + (", ..." if len(found) > 5 else "")
     raise ValueError(
         f"`labels` must be binary; received {len(found)} values: {shown}. "
         + (
-            f"Say which one is positive with `positive_label={found[-1]!r}`."
+            f"Say which one is positive with `positive_label={likely_positive(found)!r}`."
             if len(found) == 2
             else "Pass 1 for the positive outcome and 0 for every other."
         )
     )
+
+
+def positive_value(values: Sequence[str]) -> str | None:
+    """Return which of two labels is positive, where both of them say so; None where they don't."""
+    yes = [value for value in values if value.casefold() in POSITIVE]
+    no = [value for value in values if value.casefold() in NEGATIVE]
+    return yes[0] if len(values) == 2 and len(yes) == len(no) == 1 else None
+
+
+def likely_positive(values: Sequence[str]) -> str:
+    """Return the label that is most likely positive; of two that say nothing, the last."""
+    yes = [value for value in values if value.casefold() in POSITIVE]
+    maybe = [value for value in values if value.casefold() not in NEGATIVE]
+    return (yes if len(yes) == 1 else maybe or list(values))[-1]
 
 
 def positive_of(column: pd.Series[Any], labels: np.ndarray, positive: object) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from otfair.auditing._reading import likely_positive, positive_value
 from otfair.commands._options import UsageError
 from otfair.datasets import list_datasets, load_dataset
 from otfair.notions import Notion, as_notion
@@ -26,8 +27,6 @@ from otfair.tables import (
     without_gaps,
 )
 
-# What labels call it, in any case.
-POSITIVE = ("1", "yes", "true", "y", "t", "positive", "pos", "ja", "oui", "si", "sí", "sim")
 DISTINCT = 0.9  # share of values that differ from all others, above which text names rows
 MAX_GROUPS = 100  # of a sensitive column: with more, it names people
 USABLE = ("string", "boolean", "integer", "floating", "mixed-integer-float", "decimal", "empty")
@@ -213,9 +212,8 @@ def read_label(column: pd.Series[Any], positive: str | None) -> tuple[np.ndarray
             "is positive with --positive VALUE, and all others are negative."
         )
     else:
-        known = [v for v in values if v.casefold() in POSITIVE]
-        chosen = known[0] if len(known) == 1 else values[-1]
-        said = [] if known else [f"{chosen!r} is taken as positive; choose with --positive"]
+        chosen, sure = likely_positive(values), positive_value(values) is not None
+        said = [] if sure else [f"{chosen!r} is taken as positive; choose with --positive"]
     others = [v for v in values if v != chosen]
     if len(others) > 1:
         said = [f"{len(others)} other values of {name!r} are all negative"]
