@@ -280,8 +280,8 @@ def _share(e: Estimate) -> Markup:
 
 
 def _certificate(gap: float) -> str:
-    if gap < 1e-9:
-        return "optimal: its duality gap is below 1e-9"
+    if gap < 1e-6:
+        return "optimal: its duality gap is below 0.000001"
     return f"no plan is cheaper by more than {gap:.1e} (duality gap)"
 
 

@@ -20,6 +20,7 @@ MOST = 4_000_000  # distances between people and types in one linear program
 ROUNDS = 8
 STEPS = 16  # of clearness, by which people of one type and choice are told apart
 TOLERANCE = 1e-9  # of the gap, a unit of score
+TOLL = 1e-6  # on whatever leaves its type, so that of plans that cost the same one moves least
 BLOCK = 100_000  # people looked at at once
 
 
@@ -31,7 +32,7 @@ class Solved:
     ----------
     plan : (n, K) score that goes from each person to each type.
     value : what it costs.
-    gap : by how much it may be dearer than the optimum.
+    gap : by how much it may be dearer than the optimum; the toll is in it.
     duals : (d,) of the constraints.
     price : (K,) what a unit of score is worth at each type, g_k'mu.
     """
@@ -73,17 +74,36 @@ def stand_ins(people: People, h: np.ndarray, rows: np.ndarray) -> tuple[People, 
 
 
 def solve(people: People, h: np.ndarray, D: np.ndarray) -> Solved:
-    """Solve exactly: all at once, or with people whose choice is clear summed up."""
-    if D.size <= MOST:
-        return _at_once(people, h, D)
-    return _in_rounds(people, h, D)
+    """Solve exactly: all at once, or with people whose choice is clear summed up.
+
+    A toll chooses among the cheapest plans. It is not part of the value; prices that it moved prove
+    a little less, and that is part of the gap.
+    """
+    found = _at_once(people, h, D) if D.size <= MOST else _in_rounds(people, h, D)
+    bound = lower_bound(D, people.weight.numpy() * h, found.price)
+    return replace(found, gap=max(0.0, found.value - bound))
+
+
+def _tolled(D: np.ndarray, types: np.ndarray) -> np.ndarray:
+    """Add the toll to the distances to other types than one's own, (b, K)."""
+    out = D + np.float64(TOLL)
+    out[np.arange(len(D)), types] -= TOLL
+    return out
+
+
+def _moved(plan: sp.csr_array, types: np.ndarray) -> float:
+    """Score that leaves its type."""
+    coo = plan.tocoo()
+    i, k = coo.coords
+    return float(coo.data[k != types[i]].sum())
 
 
 def _at_once(people: People, h: np.ndarray, D: np.ndarray) -> Solved:
-    t = exact_otf(h, CostMatrix(np.asarray(D, dtype=np.float64)), by_types(people))
+    t = exact_otf(h, CostMatrix(_tolled(D, people.types.numpy())), by_types(people))
+    plan = sp.csr_array(t.plan(sparse=True))
     return Solved(
-        plan=sp.csr_array(t.plan(sparse=True)),
-        value=t.primal_value,
+        plan=plan,
+        value=float((plan * D).sum()),
         gap=max(0.0, t.gap),
         duals=np.asarray(t.constraint_duals),
         price=np.asarray(t.problem.vectors.T @ t.mu),
@@ -101,14 +121,15 @@ def _in_rounds(people: People, h: np.ndarray, D: np.ndarray) -> Solved:
     price = _at_once(*stand_ins(people, h, some), D[some]).price
     best: Solved | None = None
     for _ in range(ROUNDS):
-        lead, choice = _leads(D, price)
+        lead, choice = _leads(D, types, price)
         room = MOST // (2 * K)  # the sums take the rest, at most
         unclear = np.zeros(len(D), dtype=bool)
         unclear[np.argpartition(lead, room)[:room]] = True
         steps = np.quantile(lead[~unclear], np.arange(1, STEPS) / STEPS)
         alike = np.searchsorted(steps, lead)  # the clearer, the further from a change of mind
         found = _with_sums(people, h, D, unclear, (types * K + choice) * STEPS + alike)
-        gap = max(0.0, found.value - lower_bound(D, mass, found.price))
+        paid = found.value + TOLL * _moved(found.plan, types)
+        gap = max(0.0, paid - lower_bound(D, mass, found.price, types))
         if best is None or gap < best.gap:
             best = replace(found, gap=gap)
         if gap <= TOLERANCE * mass.sum():
@@ -118,20 +139,32 @@ def _in_rounds(people: People, h: np.ndarray, D: np.ndarray) -> Solved:
     return best
 
 
-def lower_bound(D: np.ndarray, mass: np.ndarray, price: np.ndarray) -> float:
-    """Return the dual value, which no plan is cheaper than: sum_i m_i min_k (D_ik - price_k)."""
-    blocks = range(0, len(D), BLOCK)
-    return float(sum(mass[b : b + BLOCK] @ (D[b : b + BLOCK] - price).min(1) for b in blocks))
+def lower_bound(
+    D: np.ndarray, mass: np.ndarray, price: np.ndarray, types: np.ndarray | None = None
+) -> float:
+    """Return the dual value, which no plan is cheaper than: sum_i m_i min_k (D_ik - price_k).
+
+    With `types` it is that of the program with the toll.
+    """
+    total = 0.0
+    for b in _blocks(len(D)):
+        at = D[b] if types is None else _tolled(D[b], types[b])
+        total += float(mass[b] @ (at - price).min(1))
+    return total
 
 
-def _leads(D: np.ndarray, price: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _blocks(n: int) -> list[slice]:
+    return [slice(start, start + BLOCK) for start in range(0, n, BLOCK)]
+
+
+def _leads(D: np.ndarray, types: np.ndarray, price: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """By how much the best type of each person is better than the next, (n,), and which it is."""
     lead, choice = np.empty(len(D)), np.empty(len(D), dtype=np.int64)
-    for b in range(0, len(D), BLOCK):
-        at = D[b : b + BLOCK] - price
-        choice[b : b + BLOCK] = at.argmin(1)
+    for b in _blocks(len(D)):
+        at = _tolled(D[b], types[b]) - price
+        choice[b] = at.argmin(1)
         two = np.partition(at, 1, axis=1)
-        lead[b : b + BLOCK] = two[:, 1] - two[:, 0]
+        lead[b] = two[:, 1] - two[:, 0]
     return lead, choice
 
 
@@ -156,5 +189,5 @@ def _with_sums(
     stands_for[alone] = np.arange(len(alone))
     stands_for[others] = len(alone) + place
     share = sp.diags_array(1 / (few.weight.numpy() * scores)) @ solved.plan
-    plan = sp.diags_array(w * h) @ sp.csr_array(share)[stands_for]
-    return replace(solved, plan=sp.csr_array(plan))
+    plan = sp.csr_array(sp.diags_array(w * h) @ sp.csr_array(share)[stands_for])
+    return replace(solved, plan=plan, value=float((plan * D).sum()))
