@@ -168,6 +168,10 @@ def judge(audited: Audited, compared: Compared, threshold: float, counts: np.nda
     with np.errstate(invalid="ignore", divide="ignore"):
         mean, rate = first / W, positive / W
         base = labelled[0] / W if labelled else None
+        count = W[0] ** 2 / np.bincount(cells[inside], w[inside] ** 2, S * G).reshape(S, G)
+        rng = np.random.default_rng(0)
+        mean, rate = (_unsure(values, count, rng) for values in (mean, rate))
+        base = None if base is None else _unsure(base, count, rng)
         if s is None:
             rows = _group_correlations(W, first, second)  # (R, S, G)
         else:
@@ -210,6 +214,20 @@ def _group(
         base_rate=None if base is None else estimate(base[:, s, g], 0.0, 1.0),
         small=count < FEW or decided.high - decided.low > WIDE,
     )
+
+
+def _unsure(values: np.ndarray, count: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw shares that no resample changes, (R, S, G), from what else they could have been.
+
+    Forty decisions out of forty are no proof of certainty, nor is a single score. With a uniform
+    prior, shares of (S, G) `count` people have a beta distribution, which agrees with Wilson.
+    """
+    again = np.where(np.isnan(values), values[0], values)
+    out = values.copy()
+    for cell in zip(*np.nonzero((np.ptp(again, axis=0) < 1e-12) & (count > 0))):
+        share, n = np.clip(values[0][cell], 0.0, 1.0), count[cell]
+        out[1:, *cell] = rng.beta(n * share + 1, n * (1 - share) + 1, len(values) - 1)
+    return out
 
 
 def _group_correlations(W: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
