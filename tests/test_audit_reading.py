@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -9,7 +12,7 @@ import pytest
 import torch
 
 import otfair
-from otfair.auditing._features import read_features
+from otfair.auditing._features import read_features, unsuited
 from otfair.auditing._reading import read, read_labels, to_frame
 
 N = 60
@@ -235,6 +238,35 @@ def test_columns_that_name_people_are_left_out_with_a_note():
     }
     assert found.left_out.keys() == reasons.keys()
     assert all(reason in found.left_out[name] for name, reason in reasons.items())
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "reason"),
+    [
+        ("x", range(5, 105), "identifier"),
+        ("x", [float(i) for i in range(100)], "identifier"),
+        ("x", [*range(99), np.nan], "identifier"),
+        ("x", [*rng.permutation(99), np.inf], ""),
+        ("x", [f"n{i}" for i in range(100)], "identifier or free text"),
+        ("x", [f"n{i % 60}" for i in range(100)], "identifier or free text"),
+        ("x", [f"n{i % 50}" for i in range(100)], ""),
+        ("x", [f"n{i}" for i in range(10)], ""),  # too few to say
+        ("x", [Decimal(i * 37 % 100) for i in range(100)], "identifier"),
+        ("x", [datetime.date(2020, 1, 1 + i % 28) for i in range(100)], "date or time"),
+        # One value twice, or each customer twice or thrice in some rows.
+        ("customer_id", [7, 7, *rng.choice(9_000_000, 98, replace=False)], "99 of 100 values"),
+        ("customer_id", rng.choice(9_000_000, 60)[np.arange(100) % 60], "60 of 100 values"),
+        ("shop_id", np.arange(100) % 40, ""),  # names shops, not people
+        ("client", [7, 7, *rng.choice(np.arange(10, 400), 98, replace=False)], "identifier"),
+        ("points", rng.integers(400, size=100), ""),  # as many twins as chance has
+        ("income", sorted([*rng.choice(90_000, 98, replace=False), 500, 500]), ""),
+        ("income", rng.choice(90_000, 100, replace=False), ""),
+    ],
+)
+def test_one_rule_says_which_columns_name_people(name, values, reason):
+    said = unsuited(name, pd.Series(values))
+    assert reason in said
+    assert bool(said) == bool(reason)
 
 
 def test_numbers_that_happen_to_differ_are_no_identifiers():

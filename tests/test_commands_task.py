@@ -8,12 +8,13 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
+from tables_for_commands import loans, otfair, write
 
 from otfair.auditing._reading import positive_value, read_labels
 from otfair.commands._output import output_file, output_folder, text_table, to_json
-from otfair.commands._task import read_label, read_notion, refuse_unusable, why_not
+from otfair.commands._task import choose_features, read_label, read_notion, refuse_unusable
 from otfair.notions import DemographicParity
-from otfair.tables import TableError
+from otfair.tables import TableError, read_table
 
 
 @pytest.mark.parametrize(
@@ -64,22 +65,31 @@ def test_notions_are_stacked():
     assert both == DemographicParity() & "equalized_odds"
 
 
-@pytest.mark.parametrize(
-    ("values", "reason"),
-    [
-        (range(5, 105), "numbers the rows"),
-        ([*range(99), 1000], ""),
-        ([float(i) for i in range(100)], ""),
-        ([f"n{i}" for i in range(100)], "names rows"),
-        ([f"n{i % 50}" for i in range(100)], ""),
-        ([f"n{i}" for i in range(10)], ""),  # too few to say
-        ([None] * 100, "empty"),
-    ],
-)
-def test_columns_that_should_be_no_features(values, reason):
-    said = why_not(pd.Series(values))
-    assert reason in said
-    assert bool(said) == bool(reason)
+def test_what_is_no_feature_of_an_audit_is_none_of_a_fit_and_both_say_why(tmp_path):
+    rng, n = np.random.default_rng(0), 200
+    frame = loans(n).assign(
+        customer_id=[1_234_567, 1_234_567, *rng.choice(9_000_000, n - 2, replace=False)],
+        joined=[f"{1 + i % 28:02}.{1 + i % 12:02}.2020" for i in range(n)],
+        town=[f"town {i % 120}" for i in range(n)],
+        gone=None,
+    )
+    table = read_table(write(frame, tmp_path / "t.csv"))
+    features, notes = choose_features(table, ["granted", "sex"], None, [])
+    assert {"customer_id", "joined", "town", "gone"}.isdisjoint(features)
+    base = ("--score", "p", "--sensitive", "sex", "--drop", "granted", "--bootstrap", 0)
+    said = otfair("audit", tmp_path / "t.csv", *base)
+    for name, reason in {
+        "customer_id": "looks like an identifier: 199 of 200 values are unique",
+        "joined": "a date or time; turn it into a number, such as days, to use it",
+        "town": "looks like an identifier or free text: most values are unique",
+        "gone": "it has no values",
+    }.items():
+        note = f"column {name!r} is no feature: {reason}"
+        assert note in notes
+        assert f"note: {note}\n" in said.out
+    assert notes[-1] == "a column that is no identifier is used if --features names it"
+    asked, _ = choose_features(table, ["granted", "sex"], ["joined,customer_id"], [])
+    assert asked == ["joined", "customer_id"]
 
 
 @pytest.mark.parametrize(

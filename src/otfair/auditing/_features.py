@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,7 +21,9 @@ ID_NAME = re.compile(
     r"|[a-z](Id|ID|Nr|No|Key)$"
 )
 DATE = re.compile(r"(\d{4}([-/.])\d\d?\2\d\d?|\d\d?([-/.])\d\d?\3\d{4})([ T]\d.*)?")
-TWINS = 10  # expected among numbers drawn by chance: with so many, none at all means that they name
+A_DATE = "a date or time; turn it into a number, such as days, to use it"
+DATES = (datetime.date, datetime.time, datetime.timedelta)
+TWINS = 10  # expected among numbers drawn by chance: a tenth of so many means that they name
 LEAST_ROWS = 20  # below this, many a column has no value twice
 
 
@@ -53,7 +56,7 @@ def read_features(people: Audited, drop: Iterable[str]) -> Features | None:
         column = X[name]
         why = "left out as asked" if name in dropped else ""
         why = why or ("the sensitive attribute itself" if name in sensitive else "")
-        why = why or _unsuited(str(name), column) or _repeats(column, people)
+        why = why or unsuited(str(name), column) or _repeats(column, people)
         if why:
             left_out[str(name)] = why
             continue
@@ -87,33 +90,38 @@ def is_number(column: pd.Series[Any]) -> bool:
     return kind in ("integer", "floating", "mixed-integer-float", "decimal")
 
 
-def _unsuited(name: str, column: pd.Series[Any]) -> str:
-    """Say why a column can't tell who is like whom, if so."""
+def unsuited(name: str, column: pd.Series[Any]) -> str:
+    """Say why a column can't tell who is like whom, nor be learnt from, if so."""
     present = column.dropna()
     if present.empty:
         return "it has no values"
-    if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column):
-        return "a date or time; turn it into a number, such as days, to use it"
-    number = is_number(column)
-    if not number and not isinstance(present.iloc[0], (str, bool, np.bool_, int, float)):
-        return f"neither a number nor a category ({type(present.iloc[0]).__name__})"
-    distinct = present.nunique()
-    if distinct == 1 and len(present) == len(column):
+    example, number = present.iloc[0], is_number(column)
+    timed = pd.api.types.is_datetime64_any_dtype(column) or isinstance(example, DATES)
+    if timed or pd.api.types.is_timedelta64_dtype(column):
+        return A_DATE
+    if not number and not isinstance(example, (str, bool, np.bool_, int, float)):
+        return f"neither a number nor a category ({type(example).__name__})"
+    rows, distinct = len(present), present.nunique()
+    if distinct == 1 and rows == len(column):
         return "it has one value only"
-    if len(present) < LEAST_ROWS:
+    if rows < LEAST_ROWS:
         return ""
+    most = distinct > MANY_VALUES and distinct > 0.5 * rows
     if not number:
         if all(DATE.fullmatch(str(value)) for value in present.unique()):
-            return "a date or time; turn it into a number, such as days, to use it"
-        names_people = distinct > MANY_VALUES and distinct > 0.5 * len(present)
-        return "looks like an identifier or free text: most values are unique" * names_people
-    whole = bool((present == present.round()).all())
-    if whole and distinct == len(present):
-        ordered = present.is_monotonic_increasing or present.is_monotonic_decreasing
-        span = int(present.max()) - int(present.min()) + 1
-        filled = span == len(present) or len(present) ** 2 > 2 * TWINS * span
-        if ordered or filled or ID_NAME.search(name):
-            return "looks like an identifier: every value is unique"
+            return A_DATE
+        return "looks like an identifier or free text: most values are unique" * most
+    values = present.to_numpy(np.float64)
+    if not np.isfinite(values).all() or (values != values.round()).any():
+        return ""
+    unique, span = distinct == rows, values.max() - values.min() + 1
+    by_chance = rows**2 / (2 * span)  # twins, if each value were drawn anew
+    drawn_without = by_chance > TWINS and (rows - distinct) * TWINS <= by_chance
+    ordered = present.is_monotonic_increasing or present.is_monotonic_decreasing
+    if unique and (ordered or span == rows or drawn_without or ID_NAME.search(name)):
+        return "looks like an identifier: every value is unique"
+    if most and (drawn_without or ID_NAME.search(name)):
+        return f"looks like an identifier: {distinct} of {rows} values are unique"
     return ""
 
 

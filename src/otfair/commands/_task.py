@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from otfair.auditing._features import unsuited
 from otfair.auditing._reading import likely_positive, positive_value
 from otfair.commands._options import UsageError
 from otfair.datasets import list_datasets, load_dataset
@@ -27,10 +28,8 @@ from otfair.tables import (
     without_gaps,
 )
 
-DISTINCT = 0.9  # share of values that differ from all others, above which text names rows
 MAX_GROUPS = 100  # of a sensitive column: with more, it names people
 USABLE = ("string", "boolean", "integer", "floating", "mixed-integer-float", "decimal", "empty")
-FEW_ROWS = 20  # of which nothing is concluded
 SAVED_LABEL = "label"  # what to call the label of a dataset
 
 
@@ -144,7 +143,7 @@ def choose_features(
     """Return the feature columns, and notes on those that were left out unasked."""
     columns = [str(c) for c in table.frame.columns]
     dropped = require_columns(table, split_names(drop, columns), "--drop")
-    left, reasons = list(known or columns), {}
+    left, reasons = list(known or columns), {}  # those of a dataset are known to be features
     if features is not None:
         left = require_columns(table, split_names(features, columns), "--features")
         if wrong := [c for c in left if c in taken]:
@@ -153,11 +152,14 @@ def choose_features(
                 "need it. Leave it out."
             )
     left = [c for c in left if c not in taken and c not in dropped]
+    if features is None and known is None:
+        reasons = {c: why for c in left if (why := unsuited(c, table.frame[c]))}
     for name in left:
-        refuse_unusable(table.frame[name])
-    if features is None:
-        reasons = {c: reason for c in left if (reason := why_not(table.frame[c]))}
-    notes = [f"column {c!r} is no feature: {reason}" for c, reason in reasons.items()]
+        if name not in reasons:
+            refuse_unusable(table.frame[name])
+    notes = [f"column {c!r} is no feature: {why}" for c, why in reasons.items()]
+    if any("identifier" in why for why in reasons.values()):
+        notes.append("a column that is no identifier is used if --features names it")
     chosen = [c for c in left if c not in reasons]
     if not chosen:
         raise TableError(f"no feature is left of {table.source}; name some with --features.")
@@ -174,21 +176,6 @@ def refuse_unusable(column: pd.Series[Any]) -> None:
             f"column {column.name!r} holds values of type {kind}, neither numbers nor categories. "
             f"Turn it into one of these, such as days for a date, or pass --drop {column.name}."
         )
-
-
-def why_not(column: pd.Series[Any]) -> str:
-    """Say why a column should not be a feature, or nothing."""
-    known = column.dropna()
-    if not len(known):
-        return "it is empty"
-    if len(known) < FEW_ROWS:
-        return ""
-    if pd.api.types.is_integer_dtype(known):
-        consecutive = known.is_unique and int(known.max()) - int(known.min()) == len(known) - 1
-        return "it numbers the rows" if consecutive else ""
-    if not pd.api.types.is_numeric_dtype(known) and known.nunique() > DISTINCT * len(known):
-        return "nearly every row has another text, so that it names rows (--features overrules)"
-    return ""
 
 
 def read_label(column: pd.Series[Any], positive: str | None) -> tuple[np.ndarray, Label, list[str]]:
