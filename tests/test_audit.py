@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import linprog
+from scipy.spatial.distance import pdist
 from sklearn.metrics import roc_auc_score
 
 import otfair
 from otfair.auditing import _audit, _report
 from otfair.auditing._curves import wilson
-from otfair.auditing._distances import Measure
+from otfair.auditing._distances import typical
 from otfair.auditing._features import read_features
 from otfair.auditing._solving import TOLL
 
@@ -35,6 +36,12 @@ def found(data):
         labels=data.y,
         n_bootstrap=50,
     )
+
+
+def between(X) -> otfair.PointCloud:
+    """Distances in units of the median between two people."""
+    points = otfair.TableEncoder().fit_transform(X)
+    return otfair.PointCloud(points, scale=np.median(pdist(points)))
 
 
 def finding(found, notion: str, attribute: str):
@@ -83,7 +90,7 @@ def test_groups_have_the_means_and_rates_of_their_people(found, data):
 @pytest.mark.parametrize("attribute", ["sex", "origin"])
 def test_costs_are_those_of_the_library(found, data, notion, attribute):
     h, s = np.asarray(data.truth.scores), data.sensitive_features[attribute]
-    geometry = otfair.PointCloud(otfair.TableEncoder().fit_transform(data.X), scale="median")
+    geometry = between(data.X)
     constraints = otfair.as_notion(notion).constraints(s, data.y)
     exact = otfair.exact_otf(h, geometry, constraints)
     smooth = otfair.adjusted_otf(h, geometry, constraints, epsilon=1e-3)
@@ -111,7 +118,7 @@ def test_pairs_sum_to_flows_and_flows_to_the_cost(found):
 
 
 def test_pairs_are_real_people_at_their_distance(found, data):
-    geometry = otfair.PointCloud(otfair.TableEncoder().fit_transform(data.X), scale="median")
+    geometry = between(data.X)
     C = geometry.cost_matrix().numpy()
     sex = data.sensitive_features["sex"].to_numpy()
     pairs = finding(found, "demographic_parity", "sex").cost.pairs
@@ -375,8 +382,7 @@ def test_of_the_cheapest_plans_one_that_moves_least_is_shown(alone):
     for order in (np.arange(n), rng.permutation(n)):
         a = otfair.audit(h[order], X[order], sensitive_features=group[order], n_bootstrap=0)
         points = a.features.encode(np.arange(n))
-        scale = Measure(a.features, n, 1e-3, 0).scale
-        C = otfair.PointCloud(points, scale=scale).cost_matrix().numpy()
+        C = otfair.PointCloud(points, scale=typical(points)).cost_matrix().numpy()
         cost, moved = programs(h[order], C, group[order])
         found = a.findings[0].cost
         assert found.exact.value == approx(cost, abs=1e-8)
@@ -416,3 +422,9 @@ def test_a_group_of_one_says_next_to_nothing():
     assert alone.rate.high - alone.rate.low > 0.5
     heavy = otfair.audit(h, sensitive_features=["a"] * 59 + ["b"], sample_weight=[100] * 60)
     assert heavy.findings[0].violation.groups[1].rate == alone.rate  # one person all the same
+
+
+def test_nobody_is_a_typical_distance_from_themselves():
+    points = np.random.default_rng(0).normal(size=(20, 3))
+    assert typical(points) == approx(np.median(pdist(points)))
+    assert typical(np.ones((5, 2))) == 1

@@ -70,13 +70,19 @@ class ToTypes:
         return replace(self, nearest=nearest, person=person, soft=soft, whole=whole)
 
 
+def typical(points: np.ndarray) -> float:
+    """Return the median distance between two people, (n, p); 1 where that is 0."""
+    C = PointCloud(points, scale=None).cost_matrix().numpy()
+    return float(np.median(C[~np.eye(len(C), dtype=bool)])) or 1.0
+
+
 class Measure:
     """Distances between the people of a table, in units of the typical one."""
 
     def __init__(self, features: Features, n: int, epsilon: float, seed: int) -> None:
         self.features, self.n, self.epsilon, self.seed = features, n, epsilon, seed
         some = np.random.default_rng(seed).permutation(n)[: min(n, TYPICAL)]
-        self.scale = PointCloud(features.encode(np.sort(some)), scale="median").scale_
+        self.scale = typical(features.encode(np.sort(some)))
 
     def seconds_a_pair(self) -> tuple[float, float]:
         """Measure how long a pair of people takes, for the nearest one and for soft distances."""
