@@ -14,9 +14,8 @@ from sklearn.metrics import roc_auc_score
 import otfair
 from otfair.auditing import _audit, _report
 from otfair.auditing._curves import wilson
-from otfair.auditing._distances import typical
-from otfair.auditing._features import read_features
 from otfair.auditing._solving import TOLL
+from otfair.auditing._weighted import typical
 
 N = 400
 approx = pytest.approx
@@ -154,25 +153,33 @@ def test_fair_scores_cost_nothing(data):
 
 
 def test_a_weight_counts_as_copies(data):
+    X = data.X.iloc[:120].copy()
+    X.iloc[::7, X.columns.get_loc("income")] = np.nan
+    X["income"] += 50 * X["income"].std() * (np.arange(120) < 20)  # seldom, but heavy
     h, s = np.asarray(data.truth.scores)[:120], data.sensitive_features.iloc[:120][["sex", "age"]]
-    X, y = data.X.iloc[:120], data.y[:120]
-    weight = np.random.default_rng(1).integers(1, 4, 120)
+    weight = np.where(np.arange(120) < 20, 7, np.random.default_rng(1).integers(1, 4, 120))
     copies = np.repeat(np.arange(120), weight)
     options = {"n_bootstrap": 0}
-    one = otfair.audit(h, X, sensitive_features=s, labels=y, sample_weight=weight, **options)
-    encoder = read_features(one.people, ()).encoder
-    many = otfair.audit(
-        h[copies],
-        encoder.transform(X.iloc[copies]),  # distances of the same columns, standardised alike
-        sensitive_features=s.iloc[copies],
-        labels=y[copies],
-        **options,
+    one, many = (
+        otfair.audit(
+            h[some],
+            X.iloc[some].reset_index(drop=True),
+            sensitive_features=s.iloc[some].reset_index(drop=True),
+            labels=data.y[some],
+            sample_weight=w,
+            **options,
+        )
+        for some, w in ((np.arange(120), weight), (copies, None))
     )
+    everybody = np.arange(len(copies))
+    assert many.features.encode(everybody) == approx(one.features.encode(copies), abs=1e-9)
     for a, b in zip(one.findings[:2], many.findings[:2]):  # quantile bins of age are not weighted
         assert a.violation.value.value == approx(b.violation.value.value)
         assert a.violation.rate_ratio.value == approx(b.violation.rate_ratio.value)
         assert a.cost.least_moved.value == approx(b.cost.least_moved.value)
-        assert a.cost.moved == approx(b.cost.moved, rel=0.05)
+        assert a.cost.exact.value == approx(b.cost.exact.value, abs=1e-8)
+        assert a.cost.smooth == approx(b.cost.smooth, abs=1e-8)
+        assert a.cost.moved == approx(b.cost.moved, abs=1e-5)
 
 
 def test_without_features_distances_are_ignored(data):
@@ -382,7 +389,7 @@ def test_of_the_cheapest_plans_one_that_moves_least_is_shown(alone):
     for order in (np.arange(n), rng.permutation(n)):
         a = otfair.audit(h[order], X[order], sensitive_features=group[order], n_bootstrap=0)
         points = a.features.encode(np.arange(n))
-        C = otfair.PointCloud(points, scale=typical(points)).cost_matrix().numpy()
+        C = otfair.PointCloud(points, scale=typical(points, np.ones(n))).cost_matrix().numpy()
         cost, moved = programs(h[order], C, group[order])
         found = a.findings[0].cost
         assert found.exact.value == approx(cost, abs=1e-8)
@@ -426,5 +433,5 @@ def test_a_group_of_one_says_next_to_nothing():
 
 def test_nobody_is_a_typical_distance_from_themselves():
     points = np.random.default_rng(0).normal(size=(20, 3))
-    assert typical(points) == approx(np.median(pdist(points)))
-    assert typical(np.ones((5, 2))) == 1
+    assert typical(points, np.ones(20)) == approx(np.median(pdist(points)))
+    assert typical(np.ones((5, 2)), np.ones(5)) == 1

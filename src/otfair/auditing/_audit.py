@@ -195,7 +195,9 @@ def audit(
     features = read_features(people, drop)
     n = len(people)
     with tqdm(total=2 * len(compared) + 1, desc="audit", disable=not verbose, leave=False) as bar:
-        measure = None if features is None else Measure(features, n, epsilon, random_state)
+        measure = (
+            None if features is None else Measure(features, people.weight, epsilon, random_state)
+        )
         size = reference
         if measure is not None and reference is None:
             size = _affordable(n, compared, measure, FOR_DISTANCES * time_budget)

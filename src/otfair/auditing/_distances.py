@@ -14,6 +14,7 @@ import numpy as np
 from otfair.auditing._features import Features
 from otfair.auditing._groups import Compared
 from otfair.auditing._samples import TINY, draw_by_mass, draw_people
+from otfair.auditing._weighted import typical
 from otfair.geometry import PointCloud
 
 BLOCK = 20_000  # people encoded at once
@@ -70,19 +71,13 @@ class ToTypes:
         return replace(self, nearest=nearest, person=person, soft=soft, whole=whole)
 
 
-def typical(points: np.ndarray) -> float:
-    """Return the median distance between two people, (n, p); 1 where that is 0."""
-    C = PointCloud(points, scale=None).cost_matrix().numpy()
-    return float(np.median(C[~np.eye(len(C), dtype=bool)])) or 1.0
-
-
 class Measure:
     """Distances between the people of a table, in units of the typical one."""
 
-    def __init__(self, features: Features, n: int, epsilon: float, seed: int) -> None:
-        self.features, self.n, self.epsilon, self.seed = features, n, epsilon, seed
-        some = np.random.default_rng(seed).permutation(n)[: min(n, TYPICAL)]
-        self.scale = typical(features.encode(np.sort(some)))
+    def __init__(self, features: Features, weight: np.ndarray, epsilon: float, seed: int) -> None:
+        self.features, self.n, self.epsilon, self.seed = features, len(weight), epsilon, seed
+        some = np.sort(np.random.default_rng(seed).permutation(self.n)[:TYPICAL])
+        self.scale = typical(features.encode(some), weight[some])
 
     def seconds_a_pair(self) -> tuple[float, float]:
         """Measure how long a pair of people takes, for the nearest one and for soft distances."""

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from otfair.auditing._reading import Audited
+from otfair.auditing._weighted import fit_encoder
 from otfair.encoder import TableEncoder
 
 MANY_VALUES = 50  # of a category; the rest become one
@@ -73,7 +74,7 @@ def read_features(people: Audited, drop: Iterable[str]) -> Features | None:
     missing = {str(k): int(v) for k, v in table.isna().sum().items() if v}
     return Features(
         table=table,
-        encoder=TableEncoder().fit(table),
+        encoder=fit_encoder(table, people.weight),
         left_out=left_out,
         missing=missing,
         notes=tuple(notes),
