@@ -132,6 +132,26 @@ def test_of_many_groups_the_largest_are_drawn_and_all_are_listed():
     assert page.count('<th class="t" scope="row">town ') == 45
 
 
+def test_the_page_says_which_audit_it_is():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"p": rng.random(60), "kids": np.arange(60) % 3, "w": 1 + np.arange(60.0)})
+    frame.loc[0, "p"] = np.nan
+    found = otfair.audit(
+        frame["p"], sensitive_features=frame[["kids"]], sample_weight=frame["w"], n_bootstrap=0,
+        continuous=["kids"], skip_unscored=True, title="<b>Loans</b> of May",
+    )  # fmt: skip
+    page = found.to_html()
+    assert "<title>Fairness audit: &lt;b&gt;Loans&lt;/b&gt; of May</title>" in page
+    assert "<h1>Fairness audit: &lt;b&gt;Loans&lt;/b&gt; of May</h1>" in page
+    for part in ("<dt>Scores</dt><dd>p</dd>", "<dt>Weights</dt><dd>w</dd>"):
+        assert part in page
+    assert "skip_unscored = True" in page
+    assert "continuous = kids" in page
+    plain = otfair.audit(rng.random(60), sensitive_features=["a", "b"] * 30, n_bootstrap=0)
+    assert "<h1>Fairness audit</h1>" in plain.to_html()
+    assert "<dt>Weights</dt><dd>none" in plain.to_html()
+
+
 def test_a_sentence_says_what_the_cost_means(found):
     cost = replace(found.findings[0].cost, moved=0.0731, distance=0.411)
     assert sentence(cost) == (

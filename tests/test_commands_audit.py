@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 
@@ -114,6 +115,7 @@ def test_weights_and_controls(tmp_path):
         n_bootstrap=20,
     )
     assert data["record"]["dropped"] == {"no weight": 41}
+    assert data["record"]["weight"] == "w"
     values = {f["notion"]: f["violation"]["value"]["value"] for f in data["findings"]}
     assert values == pytest.approx({f.notion: f.violation.value.value for f in own.findings})
     assert "conditional_parity" in values
@@ -123,6 +125,23 @@ def test_weights_and_controls(tmp_path):
     said = otfair("audit", table, *BASE, "--notion", "conditional_parity")
     assert said.code == 2
     assert "needs --control" in said.err
+
+
+def test_the_report_says_which_file_and_columns_it_is_of(table, tmp_path):
+    said = otfair("audit", table, *BASE, "--json", "-o", tmp_path / "r.html")
+    record, page = said.data["record"], (tmp_path / "r.html").read_text()
+    digest = hashlib.sha256(table.read_bytes()).hexdigest()
+    assert record["source"] == {
+        "Table": str(table),
+        "Format": "CSV, semicolon, utf-8",
+        "File": f"SHA-256 {digest}",
+        "Rows of the table": "200",
+    }
+    assert record["title"] == "p of loans.csv"
+    for text in (digest, str(table), "<dt>Scores</dt><dd>p</dd>", "<h1>Fairness audit: p of loans"):
+        assert text in page
+    titled = otfair("audit", table, *BASE, "--json", "--title", "Loans of May")
+    assert titled.data["record"]["title"] == "Loans of May"
 
 
 def test_decisions_as_words(tmp_path):

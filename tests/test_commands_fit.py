@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import re
@@ -81,6 +82,19 @@ def test_the_curve_goes_through_the_model(fitted):
     for row, when in ((0, "before"), (1, "after")):
         assert curve["test_auc"][row] == pytest.approx(judged[when]["test"]["auc"], abs=1e-3)
         assert curve["test_pdp"][row] == pytest.approx(judged[when]["test"]["pdp"], abs=5e-3)
+
+
+def test_the_audits_say_what_they_are_of(fitted):
+    folder, _ = fitted
+    pages = [(folder / "model" / f"audit_{when}.html").read_text() for when in ("before", "after")]
+    for page, alpha, title in zip(
+        pages, ("0", "0.6"), ("without a fairness term", "with the fair model")
+    ):
+        assert "<dd>granted = yes</dd>" in page
+        assert f"logistic, alpha {alpha}, trained on 240 people" in page
+        assert "the 60 kept out of training" in page
+        assert f"<h1>Fairness audit: granted of loans.csv, {title}</h1>" in page
+        assert hashlib.sha256((folder / "loans.csv").read_bytes()).hexdigest() in page
 
 
 def test_numbers_of_few_values_are_continuous_in_the_audits_too(tmp_path):

@@ -138,6 +138,7 @@ def audit(
     random_state: int = 0,
     time_budget: float = 300.0,
     reference: int | None = None,
+    title: str = "",
     verbose: bool = False,
 ) -> Audit:
     """Audit scores, whatever model made them: how unfair they are, to whom, and what it would take.
@@ -164,6 +165,7 @@ def audit(
     time_budget : seconds; where distances between everybody would take longer, score may go to a
         reference sample only, and the result says what this adds to the cost.
     reference : size of that sample, to have the same one on every machine.
+    title : of the report, such as what was scored, by which model and when.
     verbose : show progress on stderr.
 
     Examples
@@ -182,6 +184,7 @@ def audit(
     settings: dict[str, object] = {
         "threshold": threshold, "epsilon": epsilon, "n_bootstrap": n_bootstrap,
         "random_state": random_state, "time_budget": time_budget, "reference": reference,
+        "skip_unscored": skip_unscored,
     }  # fmt: skip
     people = read(
         scores, X, sensitive_features, labels, sample_weight,
@@ -222,6 +225,9 @@ def audit(
             bar.update()
     shown = {c.attribute: c.groups for c in compared}
     record = Record(
+        title=title,
+        score=people.score,
+        weight=people.weighted,
         rows_received=people.received,
         rows_used=n,
         dropped=people.dropped,
@@ -232,7 +238,8 @@ def audit(
         missing={} if features is None else features.missing,
         settings=settings
         | {"notions": sorted({c.notion for c in compared})}
-        | {"control": [str(c.name) for c in people.controls]},
+        | {"control": [str(c.name) for c in people.controls]}
+        | {"continuous": [str(c.name) for c in people.columns if c.values.dtype.kind == "f"]},
         versions={name: version(name) for name in ("otfair", *LIBRARIES)}
         | {"python": platform.python_version()},
         checksum=people.checksum,

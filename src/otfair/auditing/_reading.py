@@ -42,6 +42,8 @@ class Audited:
     dropped: dict[str, int]
     checksum: str
     outcome: str  # what y=1 is, such as "paid = yes"; "" without labels
+    score: str  # what the scores are called
+    weighted: str  # what the weights are called; "" without weights
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -67,7 +69,8 @@ def read(
         raise ValueError(
             "`sensitive_features` is empty; pass at least one column of at least two people."
         )
-    h = _numbers(_single(to_frame(scores, "scores", "score"), "scores"), "scores")
+    column = _single(to_frame(scores, "scores", "score"), "scores")
+    h = _numbers(column, "scores")
     y = None if labels is None else _single(to_frame(labels, "labels", "label"), "labels")
     features = None if X is None else to_frame(X, "X", "x")
     control = pd.DataFrame(index=range(n))
@@ -117,6 +120,8 @@ def read(
         labels=None if y is None else two,
         outcome="" if y is None else positive_of(y.iloc[rows], two, positive_label),
         weight=weight[rows],
+        score=str(column.name),
+        weighted="" if sample_weight is None else _name(sample_weight, "weight"),
         columns=_sensitive(sensitive.iloc[rows], continuous, categorical),
         controls=tuple(_control(control[name].iloc[rows]) for name in control.columns),
         features=None if features is None else features.iloc[rows].reset_index(drop=True),
@@ -153,6 +158,12 @@ def to_frame(values: Array, argument: str, single: str) -> pd.DataFrame:
         return pd.DataFrame({single: array}).infer_objects()
     names = [single] if array.shape[1] == 1 else [f"{single}{j}" for j in range(array.shape[1])]
     return pd.DataFrame(array, columns=names).infer_objects()
+
+
+def _name(values: Array, otherwise: str) -> str:
+    """Return the name of a column, if it has one."""
+    name = getattr(values, "name", None)
+    return otherwise if name in (None, "") else str(name)
 
 
 def _narwhals(values: Array, argument: str) -> Any:

@@ -205,6 +205,9 @@ class Curve:
 class Record:
     """What was done, so that it can be done again."""
 
+    title: str  # "" if none was given
+    score: str  # what the column of scores is called
+    weight: str  # what the column of weights is called; "" without weights
     rows_received: int
     rows_used: int
     dropped: dict[str, int]
@@ -218,3 +221,4 @@ class Record:
     checksum: str
     made: str
     seconds: float
+    source: dict[str, str] = field(default_factory=dict)  # what a command read, such as its sha256

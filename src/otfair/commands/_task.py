@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from otfair.auditing import Audit
 from otfair.auditing._features import unsuited
 from otfair.auditing._reading import likely_positive, positive_value
 from otfair.commands._options import UsageError
@@ -117,6 +118,15 @@ def read_task(options: argparse.Namespace) -> Task:
         table=table,
         notes=(*dropped, *notes, *said),
     )
+
+
+def described(found: Audit, table: Table, title: str, **more: str) -> Audit:
+    """Return an audit whose report says what it is of: a table, and more by name."""
+    source = {"Table": shown(table.source)}
+    source |= {"Format": table.format} if table.format else {}
+    source |= {"File": f"SHA-256 {table.sha256}"} if table.sha256 else {}
+    source["Rows of the table"] = f"{len(table.frame):,}"
+    return replace(found, record=replace(found.record, title=title, source=source | more))
 
 
 def complete_rows(needed: pd.DataFrame) -> tuple[np.ndarray, list[str]]:

@@ -26,7 +26,7 @@ from otfair.commands._options import (
     unit,
 )
 from otfair.commands._output import output_file, text_table
-from otfair.commands._task import load, read_label
+from otfair.commands._task import described, load, read_label
 from otfair.tables import (
     TableError,
     continuous_names,
@@ -102,6 +102,9 @@ def add(commands: Commands) -> None:
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, help="of what is sampled (default 0)")
     parser.add_argument(
+        "--title", metavar="TEXT", help="of the report (default: the score and the table)"
+    )
+    parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="the page; without it, the summary alone"
     )
     parser.set_defaults(run=run)
@@ -153,6 +156,8 @@ def run(options: argparse.Namespace) -> Outcome:
             time_budget=options.time_budget,
             verbose=listens(),
         )
+        title = options.title or f"{options.score} of {Path(table.source).name}"
+        found = described(found, table, title)
         if part is not None:
             (found.to_json if part.suffix == ".json" else found.to_html)(part)
     return _outcome(found, table.source, notes, options)
@@ -198,13 +203,13 @@ def _scores(column: pd.Series[Any]) -> pd.Series[Any]:
     )
 
 
-def _weight(column: pd.Series[Any]) -> np.ndarray:
+def _weight(column: pd.Series[Any]) -> pd.Series[Any]:
     """Return weights; one that is missing is none, so that its row is left out."""
     if not pd.api.types.is_numeric_dtype(column):
         raise TableError(
             f"--weight {column.name}: the column holds text, where numbers are needed."
         )
-    return column.fillna(0).to_numpy(np.float64)
+    return column.fillna(0).astype(np.float64)
 
 
 def _labels(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,13 +37,14 @@ from otfair.commands._options import (
 )
 from otfair.commands._output import output_folder, text_table, write_json
 from otfair.commands._report import write_report
-from otfair.commands._task import Task, read_notion, read_task
+from otfair.commands._task import Task, described, read_notion, read_task
 from otfair.saving import save_model
 from otfair.tables import continuous_names
 from otfair.tradeoff import tradeoff_curve
 
 MODEL, RECORD, REPORT, CURVE = "model.safetensors", "model.json", "report.html", "curve.csv"
 AUDITS = {"before": "audit_before.html", "after": "audit_after.html"}
+WHEN = {"before": "without a fairness term", "after": "with the fair model"}
 FILES = (RECORD, MODEL, REPORT, CURVE, *AUDITS.values())
 
 
@@ -119,7 +121,7 @@ def run(options: argparse.Namespace) -> Outcome:
         audits = {}
         if not options.no_audit:
             for when, name in AUDITS.items():
-                _audit(scores[when, "test"], parts[1], record).to_html(folder / name)
+                _audit(scores[when, "test"], parts[1], record, when).to_html(folder / name)
                 audits[when] = name
         write_report(folder / REPORT, record, curve, audits)
     files = {"model": MODEL, "report": REPORT}
@@ -186,16 +188,26 @@ def _curve(options: argparse.Namespace, task: Task, classifier: Any) -> pd.DataF
     )
 
 
-def _audit(scores: np.ndarray, part: Task, record: dict[str, Any]) -> otfair.Audit:
-    return otfair.audit(
-        scores,
+def _audit(scores: np.ndarray, part: Task, record: dict[str, Any], when: str) -> otfair.Audit:
+    label, people = part.label, record["people"]
+    found = otfair.audit(
+        pd.Series(scores, name=f"predicted {label.name}"),
         part.X,
         sensitive_features=part.sensitive,
-        labels=part.y,
+        labels=pd.Series(np.where(part.y == 1, label.positive, label.negative), name=label.name),
+        positive_label=label.positive,
         continuous=continuous_names(part.sensitive),
         notions=record["notion"],
         random_state=record["seed"],
         verbose=listens(),
+    )
+    alpha = 0.0 if when == "before" else record["alpha"]
+    return described(
+        found,
+        part.table,
+        f"{label.name} of {Path(part.table.source).name}, {WHEN[when]}",
+        Model=f"{record['model']}, alpha {alpha:.4g}, trained on {people['train']:,} people",
+        People=f"the {people['test']:,} kept out of training, by seed {record['seed']}",
     )
 
 
