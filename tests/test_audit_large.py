@@ -188,6 +188,8 @@ def test_the_cost_of_many_groups_is_estimated_from_few_people():
     options = {"sensitive_features": town.astype(str), "n_bootstrap": 0}
     whole, part = (otfair.audit(scores, many.X, reference=r, **options) for r in (None, 700))
     low, high = part.findings[0].cost.sampling
+    exact = part.findings[0].cost.exact
+    assert (exact.low, exact.high) == (low, high)  # there are no resamples to add to it
     true, plan = whole.findings[0].cost.exact.value, part.findings[0].cost.plan
     assert 0.3 * true < low < true < high < plan
     assert part.findings[0].cost.exact.value == approx(true, rel=0.15)

@@ -68,6 +68,8 @@ def transport(
 
 def _both(people: Estimate, sampling: Estimate) -> Estimate:
     """Return the cost with everybody as a receiver, unsure by who is there and by the sample."""
+    if not np.isfinite(people.low):  # without resamples, by the sample alone
+        return sampling
     scale = sampling.value / people.value if people.value else 1.0
     below, above = people.value - people.low, people.high - people.value
     low, high = sampling.low - scale * below, sampling.high + scale * above
