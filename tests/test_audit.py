@@ -435,3 +435,9 @@ def test_nobody_is_a_typical_distance_from_themselves():
     points = np.random.default_rng(0).normal(size=(20, 3))
     assert typical(points, np.ones(20)) == approx(np.median(pdist(points)))
     assert typical(np.ones((5, 2)), np.ones(5)) == 1
+
+
+def test_what_moves_is_told_of_the_cheapest_plan_and_of_any(found):
+    page = found.to_html()
+    assert "To be fair in the cheapest way, " in page
+    assert "must move at least; the cheapest way may move more, less far" in page

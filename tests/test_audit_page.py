@@ -155,8 +155,8 @@ def test_the_page_says_which_audit_it_is():
 def test_a_sentence_says_what_the_cost_means(found):
     cost = replace(found.findings[0].cost, moved=0.0731, distance=0.411)
     assert sentence(cost) == (
-        "To be fair, 7.3 % of all score must move, over 0.41 of the typical distance between two "
-        "people."
+        "To be fair in the cheapest way, 7.3 % of all score must move, over 0.41 of the typical "
+        "distance between two people."
     )
     assert "over less than 0.01 of the typical" in sentence(replace(cost, distance=1e-4))
     assert "less than 0.1 % of all score" in sentence(replace(cost, moved=1e-4))

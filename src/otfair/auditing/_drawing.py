@@ -102,7 +102,9 @@ def sankey(flows: Sequence[Flow], names: dict[str, str]) -> Markup:
             parts.append(_text(at, y + 13, percent(mass), anchor, "quiet"))
     tall = max(sum(s[1] for s in one.values()) + gap * len(one) for one in starts.values())
     return _svg(
-        top + tall + 14, "Score that must move between groups, in shares of all score", parts
+        top + tall + 14,
+        "Score that the cheapest plan moves between groups, in shares of all score",
+        parts,
     )
 
 

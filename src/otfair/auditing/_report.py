@@ -114,8 +114,8 @@ def sentence(cost: Cost) -> str:
     far = f"{cost.distance:.2f}" if cost.distance >= 0.005 else "less than 0.01"
     far = f"about {far}" if cost.sampling and cost.distance >= 0.005 else far
     return (
-        f"To be fair, {percent(cost.moved)} of all score must move, over {far} of the typical "
-        "distance between two people."
+        f"To be fair in the cheapest way, {percent(cost.moved)} of all score must move, over {far} "
+        "of the typical distance between two people."
     )
 
 
