@@ -240,6 +240,16 @@ def test_columns_that_name_people_are_left_out_with_a_note():
     assert all(reason in found.left_out[name] for name, reason in reasons.items())
 
 
+def test_it_is_said_that_distances_see_no_sensitive_column():
+    both = {"sex": SEX, "town": np.where(np.arange(N) % 3 == 0, "here", "there")}
+    found = columns(TABLE.assign(**both), sensitive=both)
+    assert list(found.left_out) == ["sex", "town"]
+    (note,) = found.notes
+    assert note.startswith("distances do not see what is sensitive (sex, town), so")
+    assert columns(TABLE.assign(sex=SEX), sensitive={"sex": SEX}).notes == ()
+    assert columns(TABLE, sensitive=both).notes == ()  # they never were among the features
+
+
 @pytest.mark.parametrize(
     ("name", "values", "reason"),
     [

@@ -144,6 +144,16 @@ def test_the_report_says_which_file_and_columns_it_is_of(table, tmp_path):
     assert titled.data["record"]["title"] == "Loans of May"
 
 
+def test_sensitive_columns_are_listed_as_not_compared(table):
+    both = (*BASE, "--sensitive", "origin")
+    said = otfair("audit", table, *both)
+    assert "note: column 'origin' is no feature: the sensitive attribute itself" in said.out
+    assert "note: distances do not see what is sensitive (sex, origin)" in said.out
+    record = otfair("audit", table, *both, "--features", "income", "--json").data["record"]
+    assert record["columns_left_out"] == {}
+    assert record["notes"] == []
+
+
 def test_decisions_as_words(tmp_path):
     frame = loans(100)[["sex", "income"]].assign(d=loans(100)["p"] > 0.5)
     write(frame, tmp_path / "t.csv")

@@ -91,6 +91,7 @@ def test_the_audits_say_what_they_are_of(fitted):
         pages, ("0", "0.6"), ("without a fairness term", "with the fair model")
     ):
         assert "<dd>granted = yes</dd>" in page
+        assert "<dt>sex</dt><dd>not used: the sensitive attribute itself</dd>" in page
         assert f"logistic, alpha {alpha}, trained on 240 people" in page
         assert "the 60 kept out of training" in page
         assert f"<h1>Fairness audit: granted of loans.csv, {title}</h1>" in page

@@ -64,6 +64,12 @@ def read_features(people: Audited, drop: Iterable[str]) -> Features | None:
         column, note = _merged(column)
         kept[str(name)] = column
         notes += [note] if note else []
+    hidden = [name for name in X.columns if name in sensitive]
+    if hidden and len(sensitive) > 1:
+        notes.append(
+            f"distances do not see what is sensitive ({', '.join(hidden)}), so that the cost for "
+            "one attribute depends on which others are audited with it"
+        )
     if not kept:
         reasons = "; ".join(f"{k!r}: {v}" for k, v in left_out.items())
         raise ValueError(

@@ -128,20 +128,21 @@ def run(options: argparse.Namespace) -> Outcome:
             f"{min(twice)!r} can't be two of --score, --label, --weight, --sensitive and --control."
         )
     if options.features is None:
-        features = [c for c in columns if c not in taken]
+        features = [c for c in columns if c not in taken or c in sensitive]  # it says why not
     else:
         chosen = split_names(options.features, columns)
         features = require_columns(table, chosen, "--features")
     dropped = require_columns(table, split_names(options.drop, columns), "--drop")
     labels, outcome, notes = _labels(table.frame, options)
     kept = [c for c in features if c not in dropped]
+    compared = not set(kept) <= set(sensitive)
     writing: Any = contextlib.nullcontext()
     if options.output is not None:  # what can't be written is said before the work is done
         writing = output_file(options.output, options.table)
     with writing as part:
         found = audit(
             _scores(table.frame[options.score]),
-            table.frame[kept] if kept else None,
+            table.frame[kept] if compared else None,
             sensitive_features=sensitive,
             labels=labels,
             positive_label=outcome,

@@ -192,7 +192,7 @@ def _audit(scores: np.ndarray, part: Task, record: dict[str, Any], when: str) ->
     label, people = part.label, record["people"]
     found = otfair.audit(
         pd.Series(scores, name=f"predicted {label.name}"),
-        part.X,
+        pd.concat([part.X, part.sensitive], axis=1),  # it says that the latter are not compared
         sensitive_features=part.sensitive,
         labels=pd.Series(np.where(part.y == 1, label.positive, label.negative), name=label.name),
         positive_label=label.positive,
