@@ -186,6 +186,7 @@ def test_scores_alone_and_from_standard_input(monkeypatch):
         ({}, ["--control", "are"], ["did you mean 'area'?"]),
         ({}, ["--control", "sex"], ["can't be two of"]),
         ({"p": "0,5"}, [], ["--decimal ,"]),
+        ({"p": "74.8 %"}, [], ["'74.8 %'", "look like percentages: remove the %"]),
         ({"p": None}, [], ["--score p: the column is empty"]),
         ({"granted": None}, [], ["--label granted: the column is empty"]),
         ({"granted": "yes"}, [], ["two values"]),

@@ -19,6 +19,8 @@ from otfair.constraints import check_weight
 
 MAX_GROUPS = 50
 MAX_INTEGERS = 10  # distinct ones, in a column of floats, that are still names of groups
+ROUNDING = 1e-3  # what scores may exceed [0, 1] by and still look like probabilities
+SIGMOID = "apply the sigmoid, 1 / (1 + exp(-s))"
 # Labels that say themselves which one is positive.
 POSITIVE = {"1", "1.0", "true", "yes", "y", "t", "positive", "pos", "good", "accepted", "approved"}
 POSITIVE |= {"granted", "ja", "oui", "si", "sí", "sim"}
@@ -203,12 +205,19 @@ def _numbers(column: pd.Series[Any], argument: str) -> np.ndarray:
     numbers = pd.to_numeric(column, errors="coerce").to_numpy(np.float64, na_value=np.nan)
     bad = np.isnan(numbers) & column.notna().to_numpy()
     if bad.any():
+        first = str(column[bad.argmax()])
+        remedy = percentages(first) or "Pass scores in [0, 1], or decisions as 0 and 1."
         raise ValueError(
-            f"`{argument}` must be numbers; {int(bad.sum())} are not, the first is "
-            f"{str(column[bad.argmax()])!r} in row {int(bad.argmax())}. Pass scores in [0, 1], or "
-            "decisions as 0 and 1."
+            f"`{argument}` must be numbers; {int(bad.sum())} are not, the first is {first!r} in "
+            f"row {int(bad.argmax())}. {remedy}"
         )
     return numbers
+
+
+def percentages(text: str) -> str:
+    """Say what to do with scores such as "74.8%", or nothing."""
+    looks = text.strip().endswith("%")
+    return "They look like percentages: remove the % and divide them by 100." * looks
 
 
 def _check_range(h: np.ndarray) -> None:
@@ -221,9 +230,16 @@ def _check_range(h: np.ndarray) -> None:
     if low < 0 or high > 1:
         bad = int(((h < 0) | (h > 1)).sum())
         remedy = "Turn them into probabilities, or pass decisions as 0 and 1."
-        if low < 0:
-            remedy = "They look like logits: apply the sigmoid, 1 / (1 + exp(-s))."
-        elif 10 < high <= 100:
+        if low > -ROUNDING and high < 1 + ROUNDING:
+            remedy = "They look like probabilities that were rounded badly: clip them to [0, 1]."
+        elif low < 0:
+            remedy = f"They look like logits: {SIGMOID}."
+        elif high <= 10:
+            remedy = (
+                f"They look like logits ({SIGMOID}), or like marks or small percentages (divide "
+                "them by the largest that there can be)."
+            )
+        elif high <= 100:
             remedy = "They look like percentages: divide them by 100."
         raise ValueError(
             f"`scores` must lie in [0, 1]; {bad} of {len(h)} do not: they range from {low:.4g} to "

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from otfair.auditing import Audit, audit
+from otfair.auditing._reading import percentages
 from otfair.commands._options import (
     Commands,
     Outcome,
@@ -198,9 +199,10 @@ def _scores(column: pd.Series[Any]) -> pd.Series[Any]:
     if decisions.notna().equals(column.notna()):
         return decisions.astype(np.float64)
     example = column.dropna().astype(str).iloc[0]
+    remedy = percentages(example) or "If it writes them with a comma, pass `--decimal ,`."
     raise TableError(
         f"--score {column.name}: the column holds text, such as {example!r}, where numbers from 0 "
-        "to 1 are needed. If it writes them with a comma, pass `--decimal ,`."
+        f"to 1 are needed. {remedy}"
     )
 
 
