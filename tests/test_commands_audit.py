@@ -154,6 +154,13 @@ def test_sensitive_columns_are_listed_as_not_compared(table):
     assert record["notes"] == []
 
 
+def test_a_feature_with_a_comma_in_its_name(tmp_path):
+    table = write(loans(80).rename(columns={"area": "area, now"}), tmp_path / "t.csv")
+    data = otfair("audit", table, *BASE, "--features", "income,area, now", "--json").data
+    assert data["record"]["columns_used"] == ["income", "area, now"]
+    refused(otfair("audit", table, *BASE, "--features", "income,area"), "'area' for --features")
+
+
 def test_decisions_as_words(tmp_path):
     frame = loans(100)[["sex", "income"]].assign(d=loans(100)["p"] > 0.5)
     write(frame, tmp_path / "t.csv")

@@ -303,6 +303,11 @@ def test_names():
         read_sensitive(TABLE, ["sex", "sex"])
     assert split_names(["a, b", "c", "a"], ["a", "b", "c"]) == ["a", "b", "c"]
     assert split_names(["a,b"], ["a,b"]) == ["a,b"]
+    assert split_names([" a,b"], ["a", "b", " a,b"]) == [" a,b"]
+    names = ["age", "has, comma", "x,y,z"]
+    assert split_names(["age,has, comma,x,y,z"], names) == names
+    assert split_names(["age,has, coma,,x"], names) == ["age", "has", "coma", "x"]
+    assert split_names(["a,b,c"], ["a", "b", "a,b", "c"]) == ["a", "b", "c"]
     assert nearest("SEX", ["age"]) == ""
     with pytest.raises(TableError, match=r"no column 'x', 'y' for --drop\. Its columns are: age"):
         require_columns(TABLE, ["x", "y"], "--drop")

@@ -150,17 +150,25 @@ def require_columns(table: Table, names: Iterable[str], option: str) -> list[str
 
 
 def split_names(given: Iterable[str], columns: Iterable[str]) -> list[str]:
-    """Split "a,b" into names, unless a column is called so.
+    """Split "a,b" into names; a comma may be part of one where a column is called so.
 
     Examples
     --------
     >>> from otfair.tables import split_names
-    >>> split_names(["age,job", "income, gross"], ["age", "job", "income, gross"])
+    >>> split_names(["age,job,income, gross"], ["age", "job", "income, gross"])
     ['age', 'job', 'income, gross']
     """
     known, out = set(columns), []
     for text in given:
-        out += [text] if text in known else [part.strip() for part in text.split(",")]
+        if text in known:
+            out.append(text)
+            continue
+        parts = text.split(",")
+        while parts:
+            joined = (",".join(parts[:k]).strip() for k in range(1, len(parts) + 1))
+            name = next((name for name in joined if name in known), parts[0].strip())
+            out.append(name)
+            parts = parts[name.count(",") + 1 :]
     return list(dict.fromkeys(name for name in out if name))
 
 

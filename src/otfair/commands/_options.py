@@ -81,7 +81,10 @@ def add_people(parser: argparse.ArgumentParser) -> Any:
         "meant (text and up to 10 whole numbers are groups)",
     )  # fmt: skip
     people.add_argument(
-        "--features", metavar="A,B", action="append", help="by default all other columns"
+        "--features",
+        metavar="A,B",
+        action="append",
+        help="by default all other columns; may be repeated",
     )
     people.add_argument("--drop", metavar="A,B", action="append", default=[], help="not features")
     return people
