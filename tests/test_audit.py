@@ -12,7 +12,7 @@ from scipy.spatial.distance import pdist
 from sklearn.metrics import roc_auc_score
 
 import otfair
-from otfair.auditing import _audit, _report
+from otfair.auditing import _audit, _groups, _report
 from otfair.auditing._curves import wilson
 from otfair.auditing._solving import TOLL
 from otfair.auditing._weighted import typical
@@ -86,7 +86,7 @@ def test_groups_have_the_means_and_rates_of_their_people(found, data):
 
 
 @pytest.mark.parametrize("notion", ["demographic_parity", "equalized_odds"])
-@pytest.mark.parametrize("attribute", ["sex", "origin"])
+@pytest.mark.parametrize("attribute", ["sex", "origin", "age"])
 def test_costs_are_those_of_the_library(found, data, notion, attribute):
     h, s = np.asarray(data.truth.scores), data.sensitive_features[attribute]
     geometry = between(data.X)
@@ -441,3 +441,48 @@ def test_what_moves_is_told_of_the_cheapest_plan_and_of_any(found):
     page = found.to_html()
     assert "To be fair in the cheapest way, " in page
     assert "must move at least; the cheapest way may move more, less far" in page
+
+
+def test_a_continuous_attribute_is_not_binned_where_its_values_are_few_enough():
+    # One program over all pairs of people, with the covariance with age as the only constraint.
+    rng = np.random.default_rng(0)
+    n = 50
+    age, X = rng.gamma(2, 10, n), rng.normal(size=(n, 2))
+    h = 1 / (1 + np.exp(-0.1 * (age - 20) - 0.5 * X[:, 0]))
+    a = otfair.audit(h, X, sensitive_features={"age": age}, n_bootstrap=0)
+    points = a.features.encode(np.arange(n))
+    C = otfair.PointCloud(points, scale=typical(points, np.ones(n))).cost_matrix().numpy()
+    A = np.vstack([np.kron(np.eye(n), np.ones(n)), np.tile(age - age.mean(), n)])
+    best = linprog(C.ravel(), A_eq=A, b_eq=np.append(h, 0))
+    cost = a.findings[0].cost
+    assert cost.exact.value == approx(best.fun / h.sum(), abs=1e-7)
+    assert (cost.bins, cost.left) == (None, None)
+    fair = h.copy()
+    np.add.at(fair, cost.pairs.giver, -cost.pairs.mass * h.sum())
+    np.add.at(fair, cost.pairs.receiver, cost.pairs.mass * h.sum())
+    assert np.corrcoef(fair, age)[0, 1] == approx(0, abs=1e-9)
+    assert " bins" not in a.to_html()
+
+
+def test_bins_of_a_continuous_attribute_are_told(data, monkeypatch):
+    monkeypatch.setattr(_groups, "ENTRIES", 20 * N)
+    h, age = np.asarray(data.truth.scores), np.random.default_rng(0).gamma(2, 10, N)
+    h = np.clip(h + 0.01 * age, 0, 1)
+    a = otfair.audit(h, data.X, sensitive_features={"age": age}, n_bootstrap=0)
+    cost = a.findings[0].cost
+    fair = h.copy()
+    np.add.at(fair, cost.pairs.giver, -cost.pairs.mass * h.sum())
+    np.add.at(fair, cost.pairs.receiver, cost.pairs.mass * h.sum())
+    assert cost.bins == 20
+    assert cost.left == approx(abs(np.corrcoef(fair, age)[0, 1]), rel=1e-6)
+    assert 1e-6 < cost.left < 0.1
+    assert "with age in 20 bins" in a.to_html()
+
+
+def test_score_that_stays_in_a_quarter_is_named_so(data):
+    wealth = np.random.default_rng(0).lognormal(0, 1.5, N)
+    h = np.clip(0.2 + 0.02 * wealth + 0.1 * np.asarray(data.truth.scores), 0, 1)
+    a = otfair.audit(h, data.X, sensitive_features={"wealth": wealth}, n_bootstrap=0)
+    assert any(flow.within for flow in a.findings[0].cost.flows)
+    assert "others of the same" in a.to_html()
+    assert "score also moves between people of one quarter" in a.to_html()

@@ -59,7 +59,9 @@ def transport(
         distance=exact.value / moved if moved else 0.0,
         destinations=len(h) if to_types.reference is None else len(to_types.reference),
         sampling=None if sampling is None else (sampling.low, sampling.high),
-        piled=_piled(audited, pairs, total),
+        bins=compared.bins,
+        left=_left(audited, compared, _after(audited, pairs, total)) if compared.bins else None,
+        piled=float(_after(audited, pairs, total).max()),
         types=shown,
         flows=_flows(pairs, shown),
         pairs=pairs,
@@ -187,8 +189,21 @@ def _flows(pairs: Pairs, names: tuple[str, ...]) -> tuple[Flow, ...]:
     )
 
 
-def _piled(audited: Audited, pairs: Pairs, total: float) -> float:
-    """Return the largest score after the transport."""
+def _after(audited: Audited, pairs: Pairs, total: float) -> np.ndarray:
+    """Return everybody's score after the transport, (n,)."""
     n = len(audited)
     change = np.bincount(pairs.receiver, pairs.mass, n) - np.bincount(pairs.giver, pairs.mass, n)
-    return float((audited.scores + change * total / audited.weight).max())
+    return np.asarray(audited.scores + change * total / audited.weight)
+
+
+def _left(audited: Audited, compared: Compared, fair: np.ndarray) -> float:
+    """Return the largest correlation with a continuous attribute that its bins leave."""
+    assert compared.numbers is not None
+    left = [0.0]
+    for k in range(len(compared.strata.names)):
+        inside = compared.strata.codes == k
+        s, f, w = (x[inside] for x in (compared.numbers, fair, audited.weight))
+        if len(w) > 1 and np.ptp(s) > 0 and np.ptp(f) > 0:
+            C = np.cov(s, f, aweights=w)
+            left.append(abs(float(C[0, 1] / np.sqrt(C[0, 0] * C[1, 1]))))
+    return max(left)

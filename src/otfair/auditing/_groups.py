@@ -19,7 +19,8 @@ from otfair.auditing._results import Estimate, Group, Violation, number_text
 from otfair.constraints import People
 from otfair.notions import ConditionalParity, Notion, _GroupNotion, as_notion
 
-BINS = 16  # of a continuous attribute, for transport
+BINS = 16  # of a continuous attribute, for transport, where its values are too many
+ENTRIES = 4_000_000  # distances of people to types; a continuous attribute may have as many values
 BY_LABEL = ("equalized_odds", "equal_opportunity", "predictive_equality")
 QUARTERS = 4  # of a continuous attribute, for tables and pictures
 FEW = 30  # people: fewer are too few to say
@@ -35,6 +36,7 @@ class Compared:
     attribute: str
     groups: Attribute  # as shown: the groups, or quarters of a continuous attribute
     numbers: np.ndarray | None  # (n,) of a continuous attribute
+    bins: int | None  # that its values are moved between; None where they are not too many
     strata: Strata
     people: People  # typed for transport
     fine: np.ndarray  # (n,) types, or parts of them that other notions share
@@ -89,19 +91,24 @@ def compare(audited: Audited, notion: _GroupNotion) -> list[Compared]:
 
 def _compare(audited: Audited, notion: Notion, strata: Strata, column: Column) -> Compared:
     numbers = column.values if column.values.dtype.kind == "f" else None
+    bins, most = None, MOST_TYPES
+    by_label = audited.labels is not None and not isinstance(notion, ConditionalParity)
     if numbers is None:
         moved = groups = read_group(column)
     else:
-        moved, groups = bin_numbers(numbers, str(column.name))
+        most = max(most, ENTRIES // len(audited))
+        room = max(BINS, ENTRIES // len(audited) // (2 if by_label else len(strata.names)))
+        moved, groups = bin_numbers(numbers, str(column.name), room)
+        bins = len(moved.values) if len(np.unique(numbers)) > room else None
     types, first = number_types(strata.codes, [moved])
-    if len(first) > MOST_TYPES:
+    if len(first) > most:
         raise ValueError(
             f"{notion_name(notion)} by {column.name!r} would compare {len(first)} groups within "
             f"{len(np.unique(strata.codes))} values of what it is conditioned on, more than "
             f"{MOST_TYPES} in all. Condition on fewer columns, or merge rare values."
         )
     fine, key = types, (str(column.name), *strata.names)
-    if audited.labels is not None and not isinstance(notion, ConditionalParity):
+    if by_label:
         fine, key = moved.codes * 2 + audited.labels, (str(column.name), "label")
         fine = np.unique(fine, return_inverse=True)[1]
     people = People(
@@ -115,6 +122,7 @@ def _compare(audited: Audited, notion: Notion, strata: Strata, column: Column) -
         attribute=str(column.name),
         groups=groups,
         numbers=numbers,
+        bins=bins,
         strata=strata,
         people=people,
         fine=fine,
@@ -122,9 +130,9 @@ def _compare(audited: Audited, notion: Notion, strata: Strata, column: Column) -
     )
 
 
-def bin_numbers(values: np.ndarray, name: str) -> tuple[Attribute, Attribute]:
-    """Return a continuous attribute in at most 16 bins, by their means, and in quarters."""
-    fine, coarse = (_bins(values, count) for count in (BINS, QUARTERS))
+def bin_numbers(values: np.ndarray, name: str, room: int) -> tuple[Attribute, Attribute]:
+    """Return a continuous attribute in at most `room` bins, by their means, and in quarters."""
+    fine, coarse = (_bins(values, count) for count in (room, QUARTERS))
     means = np.bincount(fine, values) / np.bincount(fine)
     ends = [(values[coarse == k].min(), values[coarse == k].max()) for k in np.unique(coarse)]
     names = [

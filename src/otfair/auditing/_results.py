@@ -76,6 +76,11 @@ class Flow:
     mass: float
     distance: float  # of the typical distance between two people
 
+    @property
+    def within(self) -> bool:
+        """Whether it stays in a quarter, as shown, of a continuous attribute."""
+        return self.giver == self.receiver
+
 
 @dataclass(frozen=True, kw_only=True)
 class Pairs:
@@ -122,6 +127,9 @@ class Cost:
         sample was used, how far it would with everybody as a receiver.
     destinations : how many people could receive score: everybody, or a sample.
     sampling : where a sample was used, between what costs the one with everybody lies (95 %).
+    bins : of a continuous attribute with too many values, how many bins the plan moves score
+        between; None where each value is its own.
+    left : the largest correlation with such an attribute that is left after the plan.
     piled : the most score that one person would hold after it.
     types : names of the types of people that flows are between.
     flows : score between types, the largest first.
@@ -138,6 +146,8 @@ class Cost:
     distance: float | None = None
     destinations: int | None = None
     sampling: tuple[float, float] | None = None
+    bins: int | None = None
+    left: float | None = None
     piled: float | None = None
     types: tuple[str, ...] = ()
     flows: tuple[Flow, ...] = ()
