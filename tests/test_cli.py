@@ -81,7 +81,8 @@ def test_demo_writes_whole_files_and_says_where(demo):
     assert sorted(p.name for p in folder.iterdir()) == files
     for name in files:
         assert str(folder.resolve() / name) in said
-    assert "<title>Fairness audit</title>" in (folder / "audit.html").read_text("utf-8")
+    report = (folder / "audit.html").read_text("utf-8")
+    assert "<title>Fairness audit: made-up loans, scores without a penalty</title>" in report
     assert (folder / "curve.png").read_bytes().startswith(b"\x89PNG")
     page = (folder / "demo.html").read_text()
     assert page.rstrip().endswith("</html>")
@@ -92,6 +93,8 @@ def test_demo_writes_whole_files_and_says_where(demo):
     assert "http://" not in re.sub(r'xmlns(:\w+)?="[^"]*"|<!DOCTYPE[^>]*>', "", page).replace(
         "http://purl.org", ""
     ).replace("http://creativecommons.org", "")
+    for text in (said, page):
+        assert re.search(r"over 0\.\d\d of the typical distance between two people", text)
     assert progress == ""  # bars are for terminals
 
 

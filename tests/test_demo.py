@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from otfair import pdp_violation
-from otfair.demo import Judge, Row, _at_half, _comparison
+from otfair import exact_otf, pdp_violation
+from otfair.demo import Judge, Row, _at_half, _comparison, _explanation
 
 
 def row(method: str, pdp: float, auc: float) -> Row:
@@ -48,6 +48,17 @@ def test_the_comparison_says_how_sure_it_is():
     difference, low, high = map(float, found.groups())
     assert low < difference < high < 0
     assert high - low < 0.2
+
+
+def test_distances_are_told_as_the_audit_tells_them():
+    # One person gives to another who is 1 away, until each group's mean score is 0.4.
+    people = pd.DataFrame({"sex": list("fmm")})
+    judge = Judge(np.array([[0.0], [1.0], [5.0]]), np.array([0, 1, 1]), people)
+    assert judge.typical() == pytest.approx(4 / 5)  # of distances 1, 4 and 5
+    exact, moved = exact_otf(np.array([0.8, 0.2, 0.2]), judge.geometry, judge.constraints), 0.4
+    assert exact.transport_cost == pytest.approx(moved / 5)
+    told = _explanation(exact, judge.typical())
+    assert f"{100 * moved / 1.2:.1f} % of all score must move, over 0.25 of the typical" in told
 
 
 def test_the_gap_is_the_largest_of_any_column():

@@ -15,6 +15,7 @@ from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from scipy.spatial.distance import pdist
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 from tqdm import tqdm
@@ -32,6 +33,7 @@ from otfair.transport import Transport
 
 N_PEOPLE = 12_000  # half of them judge: with fewer, chance decides who is fairer
 RESAMPLES = 100
+SAMPLE = 2000  # people, by whom the typical distance is found
 EPSILON = 1e-3
 SENSITIVE = ["sex", "origin"]
 ALPHAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7, 0.8)
@@ -61,6 +63,10 @@ class Judge:
         self.X, self.y, self.sensitive, self.geometry = X, y, sensitive, PointCloud(X)
         self.people = DemographicParity().people(sensitive)
         self.constraints = self.people.constraints()
+
+    def typical(self) -> float:
+        """Median distance of two people, in the units of costs, from a sample of them."""
+        return float(np.median(pdist(self.X[:SAMPLE]))) / self.geometry.scale_
 
     def row(self, method: str, model: OTFClassifier) -> Row:
         """Judge a model."""
@@ -118,12 +124,13 @@ def run(output: Path) -> str:
         data.X.iloc[test],
         sensitive_features=judge.sensitive,
         labels=judge.y,
+        title="made-up loans, scores without a penalty",
         verbose=sys.stderr.isatty(),
     ).to_html(report)
     return (
-        f"{_table(rows)}\n\n{comparison}\n{_explanation(exact)}\n\n"
+        f"{_table(rows)}\n\n{comparison}\n{_explanation(exact, judge.typical())}\n\n"
         f"curve:  {curve}\nstory:  {page}\n"
-        f"report: {report} (an audit of the unconstrained scores)\n"
+        f"report: {report} (an audit of the unconstrained scores, by sex and by origin alone)\n"
         f"({time.perf_counter() - started:.0f} s)"
     )
 
@@ -163,13 +170,13 @@ def _path(rows: list[Row], method: str) -> list[Row]:
     return [rows[0], *(row for row in rows if row.method == method)]
 
 
-def _explanation(exact: Transport) -> str:
+def _explanation(exact: Transport, typical: float) -> str:
     mass = exact.flows.mass
     moved = mass.sum() - np.trace(mass)
     return (
-        f"To make the unconstrained scores fair, {100 * moved / mass.sum():.1f} % of all score "
-        f"must move, over {exact.transport_cost / moved:.2f} of the largest distance between two "
-        "people."
+        "To make the unconstrained scores fair to sex and origin at once in the cheapest way, "
+        f"{100 * moved / mass.sum():.1f} % of all score must move, over "
+        f"{exact.transport_cost / moved / typical:.2f} of the typical distance between two people."
     )
 
 
@@ -177,10 +184,10 @@ def _page(rows: list[Row], judge: Judge, exact: Transport, comparison: str) -> s
     free = rows[0]
     chosen = next((r for r in rows if r.method == "OTF" and r.pdp <= free.pdp / 2), rows[-1])
     problem = (free.scores, judge.geometry, judge.constraints, EPSILON)
-    flows = exact.flows
+    flows, typical = exact.flows, judge.typical()
     names = [re.sub(r"\w+=", "", name) for name in flows.type_names]  # "Male, Local"
     moves = [
-        (names[i], names[j], flows.mass[i, j], flows.distance[i, j])
+        (names[i], names[j], flows.mass[i, j], flows.distance[i, j] / typical)
         for i, j in np.argwhere(~np.eye(len(names), dtype=bool))
     ]
     environment = Environment(loader=PackageLoader("otfair"), autoescape=True)
@@ -188,7 +195,7 @@ def _page(rows: list[Row], judge: Judge, exact: Transport, comparison: str) -> s
         rows=rows,
         chosen=chosen,
         comparison=comparison,
-        explanation=_explanation(exact),
+        explanation=_explanation(exact, typical),
         curve=_svg(_curve(rows)),
         means=_svg(_means(judge, free, chosen)),
         moves=sorted(moves, key=lambda move: -move[2])[:6],
