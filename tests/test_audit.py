@@ -486,3 +486,15 @@ def test_score_that_stays_in_a_quarter_is_named_so(data):
     assert any(flow.within for flow in a.findings[0].cost.flows)
     assert "others of the same" in a.to_html()
     assert "score also moves between people of one quarter" in a.to_html()
+
+
+def test_the_report_says_that_costs_fall_with_the_size_of_a_table(found, data):
+    part = otfair.audit(
+        data.truth.scores[: N // 4],
+        data.X[: N // 4],
+        sensitive_features=data.sensitive_features["sex"][: N // 4],
+        n_bootstrap=0,
+    )
+    assert part.findings[0].cost.distance > 1.2 * found.findings[0].cost.distance
+    assert "compare costs of tables of about the same size" in part.to_html()
+    assert "holds fixed who may receive" in part.to_html()
