@@ -161,6 +161,13 @@ def test_a_feature_with_a_comma_in_its_name(tmp_path):
     refused(otfair("audit", table, *BASE, "--features", "income,area"), "'area' for --features")
 
 
+def test_without_resamples_there_is_no_interval(table):
+    said = otfair("audit", table, *BASE, "--bootstrap", 0).out
+    assert "nan" not in said
+    assert "interval" not in said
+    assert "95 % interval" in otfair("audit", table, *BASE).out
+
+
 def test_decisions_as_words(tmp_path):
     frame = loans(100)[["sex", "income"]].assign(d=loans(100)["p"] > 0.5)
     write(frame, tmp_path / "t.csv")

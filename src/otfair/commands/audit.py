@@ -49,8 +49,8 @@ SHOWN = {  # columns of the summary that are printed, and what to call them
 }
 MEANING = (
     "decisions: largest difference between groups in positive decisions; moved: share of all score "
-    "that must move to be fair;\ndistance: how far, as a share of the typical distance between two "
-    "people"
+    "that the cheapest\nway to be fair moves; distance: how far, as a share of the typical distance "
+    "between two people"
 )
 
 
@@ -180,7 +180,8 @@ def _outcome(found: Audit, source: str, notes: list[str], options: argparse.Name
         f"{source}: {record.rows_used} people, largest violation {worst:.4f}",
         *(f"note: {note}" for note in notes),
     ]
-    said += ["", text_table(summary[list(SHOWN)].rename(columns=SHOWN)), MEANING]
+    shown = [column for column in SHOWN if column != "interval" or options.bootstrap]
+    said += ["", text_table(summary[shown].rename(columns=SHOWN)), MEANING]
     if failed:
         said += ["", f"the largest violation, {worst:.4f}, is above {limit:g}"]
     if options.output is not None:
