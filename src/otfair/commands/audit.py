@@ -49,8 +49,8 @@ SHOWN = {  # columns of the summary that are printed, and what to call them
 }
 MEANING = (
     "decisions: largest difference between groups in positive decisions; moved: share of all score "
-    "that the cheapest\nway to be fair moves; distance: how far, as a share of the typical distance "
-    "between two people"
+    "that the cheapest\nway to be fair moves; distance: how far, as a share of the typical "
+    "distance between two people"
 )
 
 
