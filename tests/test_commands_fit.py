@@ -238,13 +238,21 @@ def test_nothing_is_left_of_a_fit_that_failed(tmp_path):
         (["--label", "granted", "--sensitive", "sex", "--features", "sex"], ["Leave it out"]),
         (["--label", "granted", "--sensitive", "sex", "--drop", "nope"], ["for --drop"]),
         (["--label", "granted", "--sensitive", "sex:continuous"], ["holds text"]),
-        (["--label", "granted", "--sensitive", "p:categorical"], ["groups, more than 100"]),
+        (["--label", "granted", "--sensitive", "p:categorical"], ["groups, more than 50"]),
     ],
 )
 def test_what_can_not_be(tmp_path, options, parts):
     table = write(loans(120), tmp_path / "t.csv")
     refused(otfair("fit", table, *options, "--alpha", 0.5, "-o", tmp_path / "m"), *parts)
     assert not (tmp_path / "m").exists()
+
+
+def test_more_groups_than_an_audit_takes_are_refused_before_training(tmp_path, monkeypatch):
+    monkeypatch.setattr("otfair.commands.fit.train", lambda *_: pytest.fail("trained"))
+    town = [f"town {i % 60}" for i in range(240)]
+    table = write(loans(240).assign(town=town), tmp_path / "t.csv")
+    base = ("--label", "granted", "--sensitive", "town", "--alpha", 0.5, "-o", tmp_path / "m")
+    refused(otfair("fit", table, *base), "'town' has 60 groups, more than 50")
 
 
 def test_usage(tmp_path):

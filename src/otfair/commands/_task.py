@@ -13,7 +13,7 @@ import pandas as pd
 
 from otfair.auditing import Audit
 from otfair.auditing._features import unsuited
-from otfair.auditing._reading import likely_positive, positive_value
+from otfair.auditing._reading import MAX_GROUPS, likely_positive, positive_value
 from otfair.commands._options import UsageError
 from otfair.datasets import list_datasets, load_dataset
 from otfair.notions import Notion, as_notion
@@ -29,7 +29,6 @@ from otfair.tables import (
     without_gaps,
 )
 
-MAX_GROUPS = 100  # of a sensitive column: with more, it names people
 USABLE = ("string", "boolean", "integer", "floating", "mixed-integer-float", "decimal", "empty")
 SAVED_LABEL = "label"  # what to call the label of a dataset
 
