@@ -498,3 +498,19 @@ def test_the_report_says_that_costs_fall_with_the_size_of_a_table(found, data):
     assert part.findings[0].cost.distance > 1.2 * found.findings[0].cost.distance
     assert "compare costs of tables of about the same size" in part.to_html()
     assert "holds fixed who may receive" in part.to_html()
+
+
+def test_people_who_differ_a_little_do_not_differ_in_nothing():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"near": rng.normal(size=300), "client_id": [f"<c{k}>" for k in range(300)]})
+    group = np.repeat(["a", "b"], 150)
+    h = 0.3 + 0.2 * (group == "a") + 0.2 * rng.random(300)
+    a = otfair.audit(h, X, sensitive_features=group, n_bootstrap=0)
+    first = _report.pairs(a, a.findings[0])[0]
+    assert 0 < first.distance < 0.25
+    assert first.differs == "nothing by more than 0.25 standard deviations"
+    giver = a.findings[0].cost.pairs.giver[0]  # named by what is no feature
+    assert first.giver_row == f"row {giver}, client_id <c{giver}>"
+    assert f"row {giver}, client_id &lt;c{giver}&gt;" in a.to_html()
+    twins = otfair.audit(h, X[["near"]].round(0), sensitive_features=group, n_bootstrap=0)
+    assert _report.pairs(twins, twins.findings[0])[0].differs == "nothing"

@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
 from otfair.auditing._drawing import calibrations, densities, dots, percent, rocs, sankey
-from otfair.auditing._features import is_number
+from otfair.auditing._features import Features, is_number
 from otfair.auditing._groups import FEW, WIDE
 from otfair.auditing._results import (
     Cost,
@@ -66,8 +66,8 @@ class Pair:
     number: int
     giver: str
     receiver: str
-    giver_row: int
-    receiver_row: int
+    giver_row: str
+    receiver_row: str
     giver_score: float
     receiver_score: float
     mass: float
@@ -79,7 +79,8 @@ class Pair:
     def differs(self) -> str:
         """The features that differ, in words."""
         names = [name for name, _, _, differs in self.features if differs]
-        return ", ".join(names) or "nothing"
+        little = f"nothing by more than {NEAR} standard deviations" if self.distance else "nothing"
+        return ", ".join(names) or little
 
 
 def page(audit: Audit) -> str:
@@ -152,7 +153,7 @@ def pairs(audit: Audit, finding: Finding) -> list[Pair]:
     found, features = finding.cost.pairs, audit.features
     if found is None or features is None:
         return []
-    table, h, rows = features.table, audit.people.scores, audit.people.rows
+    table, h = features.table, audit.people.scores
     some = slice(0, SHOWN_PAIRS)
     people = np.unique(np.concatenate([found.giver[some], found.receiver[some]]))
     small = table.iloc[people]
@@ -171,8 +172,8 @@ def pairs(audit: Audit, finding: Finding) -> list[Pair]:
                 number=k + 1,
                 giver=short(finding, finding.cost.types[found.giver_type[k]]),
                 receiver=short(finding, finding.cost.types[found.receiver_type[k]]),
-                giver_row=int(rows[i]),
-                receiver_row=int(rows[j]),
+                giver_row=_row(audit, features, i),
+                receiver_row=_row(audit, features, j),
                 giver_score=float(h[i]),
                 receiver_score=float(h[j]),
                 mass=float(found.mass[k]),
@@ -182,6 +183,15 @@ def pairs(audit: Audit, finding: Finding) -> list[Pair]:
             )
         )
     return out
+
+
+def _row(audit: Audit, features: Features, person: int) -> str:
+    """Say where a person is in the user's table, and what columns that name people call them."""
+    said, given = [f"row {audit.people.rows[person]}"], audit.people.features
+    for name, why in features.left_out.items():
+        if "looks like an identifier" in why and given is not None:
+            said.append(f"{name} {given[name].iloc[person]}")
+    return brief(", ".join(said))
 
 
 def _unit(column: pd.Series[Any]) -> float | None:
