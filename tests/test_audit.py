@@ -514,3 +514,22 @@ def test_people_who_differ_a_little_do_not_differ_in_nothing():
     assert f"row {giver}, client_id &lt;c{giver}&gt;" in a.to_html()
     twins = otfair.audit(h, X[["near"]].round(0), sensitive_features=group, n_bootstrap=0)
     assert _report.pairs(twins, twins.findings[0])[0].differs == "nothing"
+
+
+def test_indexes_that_differ_are_an_error(data):
+    h, sex = pd.Series(data.truth.scores), data.sensitive_features["sex"].reset_index(drop=True)
+    names = [f"p{k}" for k in range(N)]
+    shuffled = h.sample(frac=1, random_state=0)
+    with pytest.raises(ValueError, match="the same labels in another order than that of `scores`"):
+        otfair.audit(shuffled, sensitive_features=sex, n_bootstrap=0)
+    with pytest.raises(ValueError, match=r"index of `labels` has other labels .* `\.to_numpy\(\)`"):
+        otfair.audit(
+            h.set_axis(names),
+            sensitive_features={"sex": sex},
+            labels=pd.Series(data.y, index=[*names[::-1][:-1], "q"]),
+            n_bootstrap=0,
+        )
+    # Arrays have no index, and a default one says nothing.
+    one = otfair.audit(h.to_numpy(), sensitive_features=sex.set_axis(names), n_bootstrap=0)
+    two = otfair.audit(h, sensitive_features=sex.set_axis(names), n_bootstrap=0)
+    assert one.worst == two.worst

@@ -46,7 +46,7 @@ def test_every_kind_of_table_gives_the_same_audit():
             sensitive_features={c: sensitive[c].to_numpy() for c in sensitive}, **options,
         ),
         otfair.audit(
-            list(SCORES), TABLE.set_index(np.arange(N)[::-1]), sensitive_features=sensitive,
+            list(SCORES), TABLE.set_index(np.arange(N) + 7), sensitive_features=sensitive,
             n_bootstrap=5, labels=pd.Series(LABELS, index=np.arange(N) + 7),
         ),
     ]  # fmt: skip

@@ -25,6 +25,7 @@ from otfair.auditing._curves import curves
 from otfair.auditing._distances import Distances, Measure, reference_size
 from otfair.auditing._features import Features, read_features
 from otfair.auditing._groups import Compared, compare, judge, read_notions
+from otfair.auditing._indexes import same_people
 from otfair.auditing._reading import Audited, read
 from otfair.auditing._regions import regions
 from otfair.auditing._report import cell, page
@@ -186,6 +187,12 @@ def audit(
         "random_state": random_state, "time_budget": time_budget, "reference": reference,
         "skip_unscored": skip_unscored,
     }  # fmt: skip
+    same_people(
+        {
+            "scores": scores, "X": X, "sensitive_features": sensitive_features, "labels": labels,
+            "sample_weight": sample_weight, "control_features": control_features,
+        }
+    )  # fmt: skip
     people = read(
         scores, X, sensitive_features, labels, sample_weight,
         continuous=continuous, categorical=categorical, positive_label=positive_label,
