@@ -533,3 +533,11 @@ def test_indexes_that_differ_are_an_error(data):
     one = otfair.audit(h.to_numpy(), sensitive_features=sex.set_axis(names), n_bootstrap=0)
     two = otfair.audit(h, sensitive_features=sex.set_axis(names), n_bootstrap=0)
     assert one.worst == two.worst
+
+
+@pytest.mark.parametrize("notion", ["conditional_parity", otfair.ConditionalParity()])
+def test_conditional_parity_wants_to_know_on_what(data, notion):
+    options = {"sensitive_features": data.sensitive_features["sex"], "n_bootstrap": 0}
+    for labels in (data.y, None):
+        with pytest.raises(ValueError, match="pass them as `control_features`"):
+            otfair.audit(data.truth.scores, labels=labels, notions=[notion], **options)

@@ -69,6 +69,12 @@ def read_notions(
         out.append(ConditionalParity(control=control) if control else type(notion)())
     if controls:
         out = [*(one for one in out if one != ConditionalParity()), within]
+    elif ConditionalParity() in out:
+        raise ValueError(
+            "conditional parity compares people within the values of some columns, and there are "
+            "none: pass them as `control_features`. To compare within labels, ask for "
+            "'equalized_odds'."
+        )
     if not out:
         raise ValueError("`notions` is empty; pass at least one, such as 'demographic_parity'.")
     return out
