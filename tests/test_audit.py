@@ -12,7 +12,7 @@ from scipy.spatial.distance import pdist
 from sklearn.metrics import roc_auc_score
 
 import otfair
-from otfair.auditing import _audit, _groups, _report
+from otfair.auditing import _groups, _report
 from otfair.auditing._curves import wilson
 from otfair.auditing._solving import TOLL
 from otfair.auditing._weighted import typical
@@ -359,10 +359,6 @@ def test_progress_is_shown_when_asked_for(data, capsys):
     assert capsys.readouterr().err == ""
     otfair.audit(data.truth.scores, verbose=True, **options)
     assert "audit" in capsys.readouterr().err
-
-
-def test_the_shown_pairs_are_as_many_in_json_as_on_the_page():
-    assert _audit.SHOWN_PAIRS == _report.SHOWN_PAIRS
 
 
 def programs(h, C, group):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from otfair.auditing._binning import quantile_codes, range_names
 from otfair.auditing._curves import auc, calibration, roc
 from otfair.auditing._resampling import by_cell, draw, estimate, resample
 
@@ -49,3 +50,16 @@ def test_calibrated_scores_are_within_their_intervals():
     points = calibration(h, (rng.random(20_000) < h).astype(int), np.ones(20_000))
     assert len(points) == 10
     assert sum(e.low <= score <= e.high for score, e, _ in points) >= 8
+
+
+def test_bins_hold_about_as_many_people_and_share_equal_values():
+    values = np.random.default_rng(0).permutation(np.repeat(np.arange(100.0), 3))
+    codes = quantile_codes(values, 4)
+    assert np.bincount(codes) == approx([75, 75, 75, 75], abs=3)
+    assert all(len(np.unique(codes[values == v])) == 1 for v in np.unique(values))
+    assert range_names(values, codes)[0] == "0 to 23"
+    few = quantile_codes(np.array([3.0, 1.0, 3.0, 2.5]), 4)
+    assert few.tolist() == [2, 0, 2, 1]
+    assert range_names(np.array([3.0, 1.0, 3.0, 2.5]), few) == ["1", "2.5", "3"]
+    skewed = quantile_codes(np.array([0.0] * 90 + [1.0, 2.0, 3.0, 4.0, 5.0] * 2), 4)
+    assert set(skewed) == set(range(skewed.max() + 1))  # no gaps where a value fills two bins

@@ -28,14 +28,13 @@ from otfair.auditing._groups import Compared, compare, judge, read_notions
 from otfair.auditing._indexes import same_people
 from otfair.auditing._reading import Audited, read
 from otfair.auditing._regions import regions
-from otfair.auditing._report import cell, page
+from otfair.auditing._report import SHOWN_PAIRS, cell, page
 from otfair.auditing._resampling import draw
 from otfair.auditing._results import Cost, Curve, Estimate, Finding, Record, Violation
 from otfair.files import write_bytes
 from otfair.notions import Notion
 
 LIBRARIES = ("numpy", "scipy", "torch", "pandas", "scikit-learn")
-SHOWN_PAIRS = 40
 FOR_DISTANCES = 0.6  # of the time budget; the rest is for checking, solving and resampling
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from otfair.attributes import Attribute
+from otfair.auditing._binning import quantile_codes
 from otfair.auditing._reading import Audited
 from otfair.auditing._results import Curve, Estimate
 
@@ -78,10 +79,7 @@ def calibration(
     h: np.ndarray, y: np.ndarray, w: np.ndarray
 ) -> tuple[tuple[float, Estimate, int], ...]:
     """Return (mean score, share of positive labels, people) in tenths of people by score."""
-    distinct = np.unique(h)
-    if len(distinct) > TENTHS:
-        distinct = np.unique(np.quantile(h, np.arange(TENTHS) / TENTHS, method="lower"))
-    codes = np.searchsorted(distinct, h, side="right") - 1
+    codes = quantile_codes(h, TENTHS)
     out = []
     for k in np.unique(codes):
         some = codes == k

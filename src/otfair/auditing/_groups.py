@@ -13,9 +13,10 @@ import torch
 
 from otfair.arrays import Column
 from otfair.attributes import Attribute, Strata, number_types, read_group, tabulate
+from otfair.auditing._binning import quantile_codes, range_names
 from otfair.auditing._reading import Audited
 from otfair.auditing._resampling import by_cell, estimate, resample
-from otfair.auditing._results import Estimate, Group, Violation, number_text
+from otfair.auditing._results import Estimate, Group, Violation
 from otfair.constraints import People
 from otfair.notions import ConditionalParity, Notion, _GroupNotion, as_notion
 
@@ -138,25 +139,13 @@ def _compare(audited: Audited, notion: Notion, strata: Strata, column: Column) -
 
 def bin_numbers(values: np.ndarray, name: str, room: int) -> tuple[Attribute, Attribute]:
     """Return a continuous attribute in at most `room` bins, by their means, and in quarters."""
-    fine, coarse = (_bins(values, count) for count in (room, QUARTERS))
+    fine, coarse = (quantile_codes(values, count) for count in (room, QUARTERS))
     means = np.bincount(fine, values) / np.bincount(fine)
-    ends = [(values[coarse == k].min(), values[coarse == k].max()) for k in np.unique(coarse)]
-    names = [
-        f"{name} {number_text(a)}" + (f" to {number_text(b)}" if a < b else "") for a, b in ends
-    ]
+    names = [f"{name} {one}" for one in range_names(values, coarse)]
     return (
         Attribute(fine, means, name, is_group=False),
         Attribute(coarse, np.array(names, dtype=object), name, is_group=True),
     )
-
-
-def _bins(values: np.ndarray, count: int) -> np.ndarray:
-    """Return the quantile bin of each value, from 0 without gaps; distinct values if few."""
-    distinct = np.unique(values)
-    if len(distinct) > count:
-        distinct = np.unique(np.quantile(values, np.arange(count) / count, method="lower"))
-    codes = np.searchsorted(distinct, values, side="right") - 1
-    return np.asarray(np.unique(codes, return_inverse=True)[1])
 
 
 def judge(audited: Audited, compared: Compared, threshold: float, counts: np.ndarray) -> Violation:

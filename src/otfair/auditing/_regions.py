@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from otfair.auditing._binning import quantile_codes, range_names
 from otfair.auditing._features import Features, is_number
 from otfair.auditing._reading import Audited
-from otfair.auditing._results import Estimate, Pairs, Region, number_text
+from otfair.auditing._results import Estimate, Pairs, Region
 
 BINS = 5  # of a number, by quantiles
 LEAST_PEOPLE = 30  # with a value, for it to be ranked
@@ -65,18 +66,11 @@ def binned(column: pd.Series[Any]) -> tuple[np.ndarray, list[str]]:
     """Return which value each person has, (n,), numbers by quantiles, and their names."""
     gaps = column.isna().to_numpy()
     if is_number(column):
-        numbers = column.to_numpy(np.float64, na_value=np.nan)
-        present = numbers[~gaps]
-        edges = np.unique(present)
-        if len(edges) > BINS:
-            edges = np.unique(np.quantile(present, np.arange(BINS) / BINS, method="lower"))
-        codes = np.full(len(numbers), -1)
-        codes[~gaps] = np.searchsorted(edges, present, side="right") - 1
-        ends = [
-            (present[codes[~gaps] == k].min(), present[codes[~gaps] == k].max())
-            for k in range(len(edges))
-        ]
-        names = [number_text(a) + (f" to {number_text(b)}" if a < b else "") for a, b in ends]
+        present = column.to_numpy(np.float64, na_value=np.nan)[~gaps]
+        bins = quantile_codes(present, BINS)
+        codes = np.full(len(gaps), -1)
+        codes[~gaps] = bins
+        names = range_names(present, bins)
     else:
         codes, found = pd.factorize(column)
         names = [str(value) for value in found]
