@@ -537,3 +537,11 @@ def test_conditional_parity_wants_to_know_on_what(data, notion):
     for labels in (data.y, None):
         with pytest.raises(ValueError, match="pass them as `control_features`"):
             otfair.audit(data.truth.scores, labels=labels, notions=[notion], **options)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(6.94e-5, "0.0000694"), (6e-9, "0"), (0.0, "0"), (0.01234, "0.0123"), (1.5, "1.5")],
+)
+def test_costs_are_written_without_powers_of_ten(value, text):
+    assert _report.decimal(value) == text

@@ -25,6 +25,7 @@ from otfair.auditing._results import (
     Violation,
     number_text,
 )
+from otfair.auditing._solving import TOLL
 
 if TYPE_CHECKING:
     from otfair.auditing._audit import Audit
@@ -261,19 +262,30 @@ def _sankey(finding: Finding) -> Markup:
     return sankey(finding.cost.flows, {name: short(finding, name) for name in finding.cost.types})
 
 
+def decimal(value: float) -> str:
+    """Write a cost in three digits, without powers of ten; less than the toll is nothing."""
+    if abs(value) < TOLL:
+        return "0"
+    text = f"{value:.3g}"
+    return f"{float(text):.10f}".rstrip("0") if "e-" in text else text
+
+
+def _number(value: float, form: str) -> str:
+    return decimal(value) if form == ".3g" else f"{value:{form}}"
+
+
 def _interval(e: Estimate | None, form: str = ".3f") -> str:
     if e is None:
         return "–"
-    if e.low != e.low:
-        return f"{e.value:{form}}"
-    return f"{e.value:{form}} ({e.low:{form}} to {e.high:{form}})"
+    value, low, high = (_number(x, form) for x in (e.value, e.low, e.high))
+    return value if e.low != e.low else f"{value} ({low} to {high})"
 
 
 def _cell(e: Estimate | None, form: str = ".3f") -> Markup | str:
     if e is None or e.low != e.low:
         return _interval(e, form)
-    ends = f"{e.low:{form}} to {e.high:{form}}"
-    return Markup('{} <span class="ci">{}</span>').format(f"{e.value:{form}}", ends)
+    value, low, high = (_number(x, form) for x in (e.value, e.low, e.high))
+    return Markup('{} <span class="ci">{} to {}</span>').format(value, low, high)
 
 
 def _percents(e: Estimate | None) -> str:
@@ -290,7 +302,7 @@ def _share(e: Estimate) -> Markup:
 
 
 def _certificate(gap: float) -> str:
-    if gap < 1e-6:
+    if gap < TOLL:
         return "optimal: its duality gap is below 0.000001"
     return f"no plan is cheaper by more than {gap:.1e} (duality gap)"
 
@@ -309,7 +321,7 @@ def _environment() -> Environment:
         "interval": _interval, "percent": percent, "percents": _percents, "named": _title,
         "meaning": lambda notion: NOTIONS[notion][1], "sentence": sentence, "verdict": verdict,
         "cell": _cell, "share": _share, "certificate": _certificate, "dots": _dots,
-        "sankey": _sankey, "ends": ends, "brief": brief,
+        "decimal": decimal, "sankey": _sankey, "ends": ends, "brief": brief,
     }  # fmt: skip
     environment.globals |= {"short": short, "open_pairs": OPEN_PAIRS, "dots": SHOWN_DOTS}
     return environment
