@@ -16,9 +16,10 @@ elif command -v sudo >/dev/null; then
 else
     fail "there is no Chromium, and installing it needs root or sudo: run this script as root."
 fi
+export DEBIAN_FRONTEND=noninteractive
 for try in 1 2 3; do
-    if $as_root apt-get update -qq && $as_root env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -qq --yes --no-install-recommends chromium >/dev/null; then break; fi
+    if $as_root apt-get update -qq &&
+        $as_root apt-get install -qq --yes --no-install-recommends chromium >/dev/null; then break; fi
     sleep $((10 * try))
 done
 command -v chromium >/dev/null || fail "apt-get installed no \`chromium\`; install one by hand."
