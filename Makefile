@@ -7,7 +7,7 @@ DOCS_STAMP := .venv/.installed-docs
 DATA := $(wildcard ../shared/data)
 export OTFAIR_DATA_HOME ?= $(if $(DATA),$(abspath $(DATA)))
 
-.PHONY: install demo test test-all lint bench bench-audit bench-training docs notebooks clean
+.PHONY: install demo test test-all lint bench bench-audit bench-training docs notebooks results clean
 install: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
@@ -52,6 +52,10 @@ docs: $(DOCS_STAMP)
 
 notebooks: $(STAMP)
 	$(BIN)/python docs/execute.py
+
+# The page of results and its pictures, from the runs in docs/results.csv.
+results: $(STAMP)
+	$(BIN)/python docs/results.py
 
 clean:
 	rm -rf .venv out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

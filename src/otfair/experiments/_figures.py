@@ -227,6 +227,6 @@ def write_figures(results: Iterable[Result], folder: Path) -> list[Path]:
             path = folder / f"{name}.{suffix}"
             metadata = {"CreationDate": None} if suffix == "pdf" else {"Software": None}
             with replacing(path) as whole:
-                figure.savefig(whole, format=suffix, dpi=150, metadata=metadata)
+                figure.savefig(whole, format=suffix, dpi=110, metadata=metadata)
             written.append(path)
     return written
