@@ -125,9 +125,13 @@ def _draw_panel(axes: Axes, runs: pd.DataFrame, notion: str, attribute: str, par
     axes.tick_params(labelsize=8)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlim(left=0)
+    axes.locator_params(axis="x", nbins=5)
     if heights:
         reach = max(np.ptp(heights), 1e-3)
-        axes.set_ylim(bottom=max(axes.get_ylim()[0], min(heights) - 0.5 * reach))
+        low, high = axes.get_ylim()
+        axes.set_ylim(
+            max(low, min(heights) - 0.5 * reach), min(high, max(heights) + max(0.15 * reach, 2e-3))
+        )
 
 
 def _ellipse(x: np.ndarray, y: np.ndarray, colour: str) -> Ellipse:
@@ -136,7 +140,7 @@ def _ellipse(x: np.ndarray, y: np.ndarray, colour: str) -> Ellipse:
     width, height = 2 * np.sqrt(np.maximum(values, 0))
     angle = float(np.degrees(np.arctan2(vectors[1, 0], vectors[0, 0])))
     return Ellipse(
-        (float(x.mean()), float(y.mean())), width, height, angle=angle, color=colour, alpha=0.25,
+        (float(x.mean()), float(y.mean())), width, height, angle=angle, color=colour, alpha=0.12,
         lw=0,
     )  # fmt: skip
 
