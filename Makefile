@@ -7,7 +7,7 @@ DOCS_STAMP := .venv/.installed-docs
 DATA := $(wildcard ../shared/data)
 export OTFAIR_DATA_HOME ?= $(if $(DATA),$(abspath $(DATA)))
 
-.PHONY: install demo test test-all lint bench bench-audit bench-training docs notebooks results clean
+.PHONY: install demo test test-all lint bench bench-audit bench-boosting bench-training docs notebooks results clean
 install: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
@@ -38,6 +38,9 @@ bench: $(STAMP)
 
 bench-audit: $(STAMP)
 	$(BIN)/python benchmarks/bench_audit.py
+
+bench-boosting: $(STAMP)
+	$(BIN)/python benchmarks/bench_boosting.py
 
 bench-training: $(STAMP)
 	$(BIN)/python benchmarks/bench_training.py

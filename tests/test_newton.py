@@ -43,6 +43,59 @@ def test_the_annealed_function_at_epsilon_is_the_true_one():
     assert near.value == pytest.approx(SemiDual(problem).at(mu).value, rel=1e-9)
 
 
+@pytest.mark.parametrize("seed", [2, 7, 23, 38, 71])
+@pytest.mark.parametrize("reach", [0.01, 1.0, 30.0])
+def test_a_point_near_a_reference_is_the_one_found_afresh(seed: int, reach: float):
+    # From far beyond a reference's range to well within it.
+    problem = stated(seed)
+    rng = np.random.default_rng(seed)
+    mu, v = rng.normal(size=(2, len(problem.target)))
+    semi = SemiDual(problem)
+    semi.at(0.1 * mu)
+    found, afresh = semi.at(0.1 * mu + reach * v), SemiDual(problem).at(0.1 * mu + reach * v)
+    same = {"rtol": 1e-9, "atol": 1e-12}
+    np.testing.assert_allclose(found.lse, afresh.lse, **same)
+    np.testing.assert_allclose(found.share, afresh.share, **same)
+    np.testing.assert_allclose(found.f, afresh.f, **same)
+    assert found.value == pytest.approx(afresh.value, rel=1e-9)
+    np.testing.assert_allclose(
+        semi.curvature(found), semi.curvature(afresh), rtol=1e-7, atol=1e-9 * problem.total
+    )
+
+
+@pytest.mark.parametrize("change", [0.01, 0.5, 5.0])
+def test_other_scores_solved_from_an_earlier_solution_are_as_if_solved_anew(change: float):
+    rng = np.random.default_rng(0)
+    X, s = rng.normal(size=(200, 3)), rng.integers(0, 3, 200)
+    geometry, c = otfair.PointCloud(X), otfair.DemographicParity().constraints(s)
+    logits = X[:, 0] + s
+    first = otfair.adjusted_otf(1 / (1 + np.exp(-logits)), geometry, c, 1e-3)
+    h = 1 / (1 + np.exp(-logits - change * rng.normal(size=200)))
+    kept = first.smooth.fair_scores.copy()
+    again = otfair.adjusted_otf(h, geometry, c, 1e-3, init=first)
+    anew = otfair.adjusted_otf(h, otfair.PointCloud(X), c, 1e-3)
+    assert again.converged
+    assert again.value == pytest.approx(anew.value, rel=1e-6)
+    np.testing.assert_allclose(again.gradient, anew.gradient, atol=1e-6)
+    np.testing.assert_allclose(again.smooth.fair_scores, anew.smooth.fair_scores, atol=1e-6)
+    np.testing.assert_array_equal(first.smooth.fair_scores, kept)
+    # From the same start it ends at the same bits.
+    twice = otfair.adjusted_otf(h, geometry, c, 1e-3, init=first)
+    np.testing.assert_array_equal(twice.gradient, again.gradient)
+
+
+def test_an_earlier_solution_of_other_people_gives_its_duals_only():
+    p, q = random_problem(7), random_problem(7)
+    first = otfair.smooth_otf(p.scores, p.geometry, p.constraints, 0.05)
+    X = np.random.default_rng(1).permutation(q.X)
+    other = otfair.smooth_otf(q.scores, otfair.PointCloud(X), q.constraints, 0.05, init=first)
+    anew = otfair.smooth_otf(q.scores, otfair.PointCloud(X), q.constraints, 0.05)
+    assert other.value == pytest.approx(anew.value, rel=1e-9)
+    smoother = otfair.smooth_otf(p.scores, p.geometry, p.constraints, 0.5, init=first)
+    expected = otfair.smooth_otf(p.scores, p.geometry, p.constraints, 0.5)
+    assert smoother.value == pytest.approx(expected.value, rel=1e-9)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000))
 def test_the_proximal_step_is_the_best_over_all_sign_patterns(seed: int):

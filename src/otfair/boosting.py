@@ -186,7 +186,7 @@ class OTFObjective:
         self._force: np.ndarray | None = None
         for p in self._populations:
             if isinstance(p.loss, OTFLoss):
-                p.loss._duals = {}  # so that training again takes the same way
+                p.loss.forget()  # so that training again takes the same way
         return self
 
     def metric(self, name: str) -> BoosterMetric:

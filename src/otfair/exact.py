@@ -11,11 +11,10 @@ import logging
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 from scipy.optimize import linprog
 
 from otfair.newton import anneal
-from otfair.problem import TransportProblem
+from otfair.problem import Reference, TransportProblem
 from otfair.status import Status
 from otfair.transport import Transport
 
@@ -53,11 +52,12 @@ def solve_exact(problem: TransportProblem, tol: float = 1e-9) -> Transport:
         if done or pairs.all():
             break
         pairs |= _excess(D, V, mu) <= 0
+    prices = problem.mass.new_tensor(lowest)
     return Transport(
         problem=problem,
         mu=mu,
-        prices=torch.as_tensor(lowest, device=problem.mass.device),
-        share=torch.as_tensor(P / np.where(m > 0, m, 1.0), device=problem.mass.device),
+        prices=prices,
+        point=Reference(problem.mass.new_tensor(P / np.where(m > 0, m, 1.0)), prices, mu @ V),
         value=dual,
         primal_value=primal,
         residual=problem.residual(P.sum(1), mu) if done else np.inf,

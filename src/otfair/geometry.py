@@ -71,11 +71,8 @@ class Geometry(ABC):
         types, weight, count = self._typed(types, sample_weight, n_types)
         if self._last is not None:
             key, last_types, last_weight, distances = self._last
-            if (
-                key == (epsilon, count)
-                and torch.equal(last_types, types)
-                and torch.equal(last_weight, weight)
-            ):
+            pairs = ((last_types, types), (last_weight, weight))
+            if key == (epsilon, count) and all(a is b or torch.equal(a, b) for a, b in pairs):
                 return distances
         distances = soft_distances(self, types, weight, count, epsilon)
         self._last = ((epsilon, count), types, weight, distances)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
@@ -19,6 +18,7 @@ from otfair.geometry import CostFunction, Geometry, PointCloud, Scale
 from otfair.notions import Notion
 from otfair.otf import Solver, adjusted_otf
 from otfair.penalty import Diagnostics, FairnessLoss
+from otfair.transport import AdjustedTransport
 
 
 class OTFLoss(FairnessLoss):
@@ -74,7 +74,7 @@ class OTFLoss(FairnessLoss):
         self.slack, self.solver, self.options = slack, solver, options
         self.warm_start = warm_start
         self._geometry: Geometry | None = None
-        self._duals: dict[str, tuple[float, float]] = {}
+        self.forget()
 
     def fit(
         self,
@@ -107,8 +107,14 @@ class OTFLoss(FairnessLoss):
             )
         c = people.constraints()
         geometry.soft_distances(c.column_types, self.epsilon, c.column_weight, len(c.type_names))
-        self._geometry, self._duals = geometry, {}
+        self._geometry = geometry
+        self.forget()
         return super().fit_people(people)
+
+    def forget(self) -> None:
+        """Start the next call anew, not at the last solution."""
+        self._duals: dict[str, tuple[float, float]] = {}
+        self._whole: AdjustedTransport | None = None
 
     def _penalty(
         self, scores: Tensor, constraints: Constraints, features: Array, rows: Tensor | None
@@ -119,8 +125,7 @@ class OTFLoss(FairnessLoss):
         elif geometry is not None and rows is not None:
             geometry = geometry.rows(rows)
         assert geometry is not None  # or else the people would be missing too
-        known = [self._duals.get(name, (0.0, 0.0)) for name in constraints.names]
-        warm = np.array(known).T if known and self._duals and self.warm_start else None
+        whole = features is None and rows is None
         a = adjusted_otf(
             scores.detach().to(geometry.device),
             geometry,
@@ -128,9 +133,10 @@ class OTFLoss(FairnessLoss):
             self.epsilon,
             self.slack,
             self.solver,
-            None if warm is None else (warm[0], warm[1]),
+            self._start(constraints, whole) if self.warm_start else None,
             **self.options,
         )
+        self._whole = a if whole else self._whole
         pairs = zip(a.smooth.constraint_duals.tolist(), a.relaxed.constraint_duals.tolist())
         self._duals |= dict(zip(constraints.names, pairs))
         total = float(torch.as_tensor(constraints.sample_weight).sum())
@@ -144,6 +150,17 @@ class OTFLoss(FairnessLoss):
         gradient = a.gradient.to(scores.device) / total
         value: Tensor = _Envelope.apply(scores, a.value / total, gradient)  # type: ignore[no-untyped-call]
         return value
+
+    def _start(
+        self, constraints: Constraints, whole: bool
+    ) -> AdjustedTransport | tuple[Array, Array] | None:
+        """Return the last solution for the whole dataset, or the last duals of each constraint."""
+        if whole and self._whole is not None:
+            return self._whole
+        if not self._duals or not constraints.names:
+            return None
+        smooth, relaxed = zip(*(self._duals.get(name, (0.0, 0.0)) for name in constraints.names))
+        return list(smooth), list(relaxed)
 
 
 class NormLoss(FairnessLoss):

@@ -6,7 +6,7 @@ Maths: docs/derivation.md, section 9. Letters follow the paper.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg.lapack import dposv
@@ -70,12 +70,15 @@ def ascend(
     """Levenberg-Marquardt ascent; returns mu, the point there, its residual, evaluations used."""
     problem, gamma = semi.problem, semi.problem.slack
     unit = problem.total / semi.tau * np.eye(len(mu))
-    rounding = 1e-9 * problem.total * (semi.tau + problem.reach)
     point = semi.at(mu)
+    rounding = 1e-9 * semi.tau * float(problem.mass @ (1 + point.lse.abs()))
     residual = best = problem.residual(point.f, mu)
     delta, growth, used = LEAST_DAMPING, GROW, 1
+    H, first = point.near.curvature, True  # that of a solution nearby is good for a first step
     while residual > tol and used < budget and delta < MOST_DAMPING:
-        r, H = point.r, semi.curvature(point)
+        if H is None or not first:
+            H = semi.curvature(point)
+        r, first = point.r, False
         while used < budget and delta < MOST_DAMPING:
             B = H + delta * unit
             x = proximal_step(B, r + B @ mu, gamma, mu)
@@ -100,7 +103,7 @@ def ascend(
                 break
             delta *= growth
             growth *= GROW
-    return mu, point, residual, used
+    return mu, replace(point, near=replace(point.near, curvature=H)), residual, used
 
 
 def proximal_step(B: np.ndarray, q: np.ndarray, gamma: np.ndarray, start: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from otfair.coordinate import Coordinate
 from otfair.exact import solve_exact
 from otfair.geometry import Geometry
 from otfair.newton import Newton
-from otfair.problem import TransportProblem
+from otfair.problem import Point, TransportProblem
 from otfair.status import TransportError
 from otfair.transport import AdjustedTransport, Transport
 
@@ -96,9 +96,9 @@ def smooth_otf(
     >>> t.converged, t.fair_scores.round(3)
     (True, array([0.66, 0.44, 0.74, 0.36]))
     """
-    problem = _smooth_problem(scores, geometry, constraints, epsilon)
+    problem = _smooth_problem(scores, geometry, constraints, epsilon, init)
     method = _solver(solver, options)
-    return _solve(problem, problem.read_slack(slack), method, _duals(init), throw)
+    return _solve(problem, problem.read_slack(slack), method, init, throw)
 
 
 def relaxed_otf(
@@ -117,9 +117,9 @@ def relaxed_otf(
     This is what smoothing alone costs: `smooth_otf` with the slack ``|G h - b|`` (or `slack`,
     where that is larger). The parameters are those of `smooth_otf`.
     """
-    problem = _smooth_problem(scores, geometry, constraints, epsilon)
+    problem = _smooth_problem(scores, geometry, constraints, epsilon, init)
     relaxed = np.maximum(problem.read_slack(slack), np.abs(problem.violation))
-    return _solve(problem, relaxed, _solver(solver, options), _duals(init), throw)
+    return _solve(problem, relaxed, _solver(solver, options), init, throw)
 
 
 def adjusted_otf(
@@ -149,14 +149,14 @@ def adjusted_otf(
     >>> abs(otfair.adjusted_otf([0.5, 0.5, 0.5, 0.5], people, fair).value) < 1e-12
     True
     """
-    problem = _smooth_problem(scores, geometry, constraints, epsilon)
+    problem = _smooth_problem(scores, geometry, constraints, epsilon, init)
     method = _solver(solver, options)
     allowed, unfairness = problem.read_slack(slack), np.abs(problem.violation)
     above = unfairness > np.maximum(allowed, 1e-12 * problem.size)
     first, second = _two(init)
-    smooth = _solve(problem, allowed, method, _duals(first), throw)
+    smooth = _solve(problem, allowed, method, first, throw)
     # Scores that are fair already make the two problems one: start where the first one ended.
-    near = _duals(second if above.any() else smooth)
+    near = second if above.any() else smooth
     relaxed = _solve(problem, np.maximum(allowed, unfairness), method, near, throw)
 
     mu, nu = smooth.mu, relaxed.mu
@@ -179,17 +179,22 @@ def _price_difference(smooth: Transport, relaxed: Transport) -> Tensor:
     shift = (smooth.mu - relaxed.mu) @ problem.vectors / problem.epsilon  # (K,)
     if np.abs(shift).max(initial=0.0) > 1:
         return smooth.prices - relaxed.prices
-    change = torch.as_tensor(np.expm1(shift), device=relaxed.share.device)
-    return -problem.epsilon * torch.log1p(change @ relaxed.share)
+    return -problem.epsilon * torch.log1p(relaxed.point.mean(np.expm1(shift)))
 
 
 def _smooth_problem(
-    scores: Array, geometry: Geometry, constraints: Constraints, epsilon: float
+    scores: Array, geometry: Geometry, constraints: Constraints, epsilon: float, init: Any
 ) -> TransportProblem:
+    """State the problem, or change the scores of an earlier one of the same people."""
     if not epsilon > 0:
         raise ValueError(
             f"`epsilon` must be positive; received {epsilon!r}. Without smoothing, use `exact_otf`."
         )
+    last = init.smooth if isinstance(init, AdjustedTransport) else init
+    if isinstance(last, Transport):
+        p = last.problem
+        if p.geometry is geometry and p.constraints is constraints and p.epsilon == epsilon:
+            return p.with_scores(scores)
     return TransportProblem(scores, geometry, constraints, epsilon)
 
 
@@ -197,16 +202,24 @@ def _solve(
     problem: TransportProblem,
     slack: np.ndarray,
     solver: Newton | Coordinate,
-    init: np.ndarray | None,
+    init: Init,
     throw: bool,
 ) -> Transport:
-    if init is not None and init.shape != problem.target.shape:
+    problem = problem.with_slack(slack)
+    if isinstance(init, AdjustedTransport):
+        init = init.smooth
+    if isinstance(init, Transport):
+        if isinstance(init.point, Point) and init.problem.distances is problem.distances:
+            problem.near = init.point.near
+        init = init.constraint_duals
+    start = None if init is None else to_tensor(init, "init").cpu().numpy()
+    if start is not None and start.shape != problem.target.shape:
         raise ValueError(
             f"`init` must hold one dual a constraint, {len(problem.target)}; received shape "
-            f"{init.shape}. Groups may differ between the two samples: start from None."
+            f"{start.shape}. Groups may differ between the two samples: start from None."
         )
-    start = None if init is None else init * problem.unit
-    return _checked(solver.solve(problem.with_slack(slack), start), throw)
+    start = None if start is None else start * problem.unit
+    return _checked(solver.solve(problem, start), throw)
 
 
 def _solver(solver: Solver, options: dict[str, Any]) -> Newton | Coordinate:
@@ -232,15 +245,6 @@ def _two(init: AdjustedTransport | tuple[Array, Array] | None) -> tuple[Init, In
             f"smooth and of the relaxed problem; received {type(init).__name__}."
         )
     return (init[0], init[1]) if init else (None, None)
-
-
-def _duals(init: Init) -> np.ndarray | None:
-    if init is None:
-        return None
-    if isinstance(init, AdjustedTransport):
-        init = init.smooth
-    duals = init.constraint_duals if isinstance(init, Transport) else init
-    return to_tensor(duals, "init").cpu().numpy()
 
 
 def _checked(transport: Transport, throw: bool) -> Transport:

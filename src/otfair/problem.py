@@ -16,8 +16,12 @@ from torch import Tensor
 
 from otfair.arrays import Array, is_tensor, to_tensor
 from otfair.constraints import Constraints, check_existence
-from otfair.distances import LOWEST_EXPONENT, NearestDistances, SoftDistances
+from otfair.distances import NearestDistances, SoftDistances
 from otfair.geometry import Geometry
+
+# Shares near a reference are products of its own, of at least exp(LOWEST_SHARE), and of ratios of
+# at most exp(FAR): none is so small that it would be denormal, and none that matters is cut off.
+LOWEST_SHARE, FAR = -400.0, 250.0
 
 
 class TransportProblem:
@@ -32,12 +36,10 @@ class TransportProblem:
         self, scores: Array, geometry: Geometry, constraints: Constraints, epsilon: float
     ) -> None:
         self.geometry, self.constraints, self.epsilon = geometry, constraints, float(epsilon)
-        self.as_tensor = is_tensor(scores)
-        self.scores = h = _check_scores(scores, geometry, constraints)  # h (n,)
+        h = _check_scores(scores, geometry, constraints)
         device, K = geometry.device, len(constraints.type_names)
         self.weight = torch.as_tensor(constraints.sample_weight, device=device)  # w (n,)
         self.row_types = torch.as_tensor(constraints.types, device=device)  # (n,)
-        self.mass = self.weight * h  # m (n,)
         column_mass = torch.as_tensor(constraints.column_mass, device=device)
         self.open_types = torch.nonzero(column_mass > 0).squeeze(1)  # (K,), renumbered from here
         self.column_mass = column_mass[self.open_types].cpu().numpy()  # (K,)
@@ -55,14 +57,29 @@ class TransportProblem:
         self.all_vectors = given / self.unit[:, None]  # V (d, K) of all types, open or not
         self.vectors = self.all_vectors[:, self.open_types.cpu().numpy()]  # V (d, K)
         self.target = torch.as_tensor(constraints.target).cpu().numpy() / self.unit  # b (d,)
-        by_type = self.mass.new_zeros(K).index_add_(0, self.row_types, self.mass).cpu().numpy()
+        self._size = np.abs(self.vectors)
+        self.near: Reference | None = None  # of a solution from which solvers start
+        self._take(h, is_tensor(scores))
+
+    def _take(self, h: Tensor, as_tensor: bool) -> None:
+        """Set all that depends on the scores h, (n,)."""
+        self.scores, self.log_scores, self.as_tensor = h, h.log(), as_tensor
+        self.mass = self.weight * h  # m (n,)
+        zero = self.mass.new_zeros(self.all_vectors.shape[1])
+        by_type = zero.index_add_(0, self.row_types, self.mass).cpu().numpy()
         self.total = float(by_type.sum())
         self.violation = self.all_vectors @ by_type - self.target  # G h - b, by the rows' vectors
-        self._size = np.abs(self.vectors)
         row_size = np.abs(self.all_vectors) @ by_type
         floor = np.maximum(row_size, 1e-6 * self._size.max(1, initial=0.0) * self.total)
         self.size = np.where(floor > 0, floor, 1.0)  # (d,) what violations are measured against
         self.slack = np.zeros_like(self.target)  # gamma (d,)
+
+    def with_scores(self, scores: Array) -> TransportProblem:
+        """Return the problem of the same people with other scores."""
+        problem = copy.copy(self)
+        h = _check_scores(scores, self.geometry, self.constraints)
+        problem._take(h, is_tensor(scores))
+        return problem
 
     def with_slack(self, slack: np.ndarray) -> TransportProblem:
         """Return the same problem with a slack for the scaled rows, (d,)."""
@@ -105,14 +122,40 @@ class TransportProblem:
 
 
 @dataclass(frozen=True)
+class Reference:
+    """Shares at one mu, from which those at others nearby follow without exponentials."""
+
+    share: Tensor  # p (K, n)
+    lse: Tensor  # (n,) log-sum-exp over types
+    shift: np.ndarray  # G'mu / tau by type, (K,)
+    curvature: np.ndarray | None = None  # minus a Hessian nearby, (d, d)
+
+    def mean(self, values: np.ndarray) -> Tensor:
+        """Mean over types, by share, of one row (K,) or of several (d, K): (n,) or (d, n)."""
+        return torch.as_tensor(values, device=self.share.device) @ self.share
+
+
+@dataclass(frozen=True)
 class Point:
     """The semi-dual at one mu: everything a Newton step asks for."""
 
+    near: Reference
+    ratio: np.ndarray  # (K,) of the types' exponentials to those of `near`, at least 1
+    total: Tensor  # (n,) sum over types of ratio times share
     lse: Tensor  # (n,) log-sum-exp over types
-    share: Tensor  # p  (K, n)
     f: np.ndarray  # (K,) mass by type
     r: np.ndarray  # b - G f  (d,), the gradient of the smooth part
     value: float  # the smooth part of L
+
+    @cached_property
+    def share(self) -> Tensor:
+        """Share p of a person's score that goes to each type, (K, n)."""
+        ratio = torch.as_tensor(self.ratio, device=self.total.device)
+        return self.near.share * ratio[:, None] / self.total
+
+    def mean(self, values: np.ndarray) -> Tensor:
+        """Mean over types, by share, as for a reference."""
+        return self.near.mean(values * self.ratio) / self.total
 
 
 class SemiDual:
@@ -123,32 +166,40 @@ class SemiDual:
     """
 
     def __init__(self, problem: TransportProblem, tau: float | None = None) -> None:
-        self.problem, eps, D = problem, problem.epsilon, problem.distances
+        self.problem, eps = problem, problem.epsilon
         self.tau = eps if tau is None else tau
-        if self.tau == eps:
-            self._base = D / -eps
-        else:
-            log_count = torch.as_tensor(np.log(problem.column_mass), device=D.device)[:, None]
-            self._base = log_count - (D + eps * log_count) / self.tau
-        self._V = torch.as_tensor(problem.vectors, device=D.device)
+        self._near = problem.near if self.tau == eps else None
 
     def at(self, mu: np.ndarray) -> Point:
         """Evaluate at mu, (d,)."""
         problem, V = self.problem, self.problem.vectors
-        share = self._base + torch.as_tensor(mu @ V / self.tau, device=self._base.device)[:, None]
-        top = share.amax(0)
-        total = share.sub_(top).clamp_min_(LOWEST_EXPONENT).exp_().sum(0)
-        share.div_(total)
-        lse = total.log_().add_(top)
-        f = (share @ problem.mass).cpu().numpy()
+        shift = mu @ V / self.tau
+        change = shift - (shift if self._near is None else self._near.shift)
+        if self._near is None or change.max() - change.min() > FAR:
+            self._near, change = self._reference(shift), np.zeros_like(shift)
+        near, least = self._near, float(change.min())
+        ratio = np.exp(change - least)
+        total = near.mean(ratio)
+        f = ratio * (near.share @ (problem.mass / total)).cpu().numpy()
+        lse = total.log().add_(near.lse).add_(least)
         value = float(problem.target @ mu) - self.tau * float(problem.mass @ lse)
-        return Point(lse, share, f, problem.target - V @ f, value)
+        return Point(near, ratio, total, lse, f, problem.target - V @ f, value)
 
     def curvature(self, point: Point) -> np.ndarray:
         """Minus the Hessian: sum_i m_i Cov_{p_i}(g) / tau, (d, d)."""
-        V, mean = self.problem.vectors, self._V @ point.share  # (d, n)
-        within = ((mean * self.problem.mass) @ mean.T).cpu().numpy()
+        V = self.problem.vectors
+        mean = point.near.mean(V * point.ratio)  # (d, n), times the total
+        within = ((mean * (self.problem.mass / point.total**2)) @ mean.T).cpu().numpy()
         return np.asarray(((V * point.f) @ V.T - within) / self.tau)
+
+    def _reference(self, shift: np.ndarray) -> Reference:
+        """Return the shares at a shift, (K,)."""
+        problem, D = self.problem, self.problem.distances
+        add = shift + np.log(problem.column_mass) * (1 - problem.epsilon / self.tau)
+        share = (D / -self.tau).add_(torch.as_tensor(add, device=D.device)[:, None])
+        top = share.amax(0)
+        total = share.sub_(top).clamp_min_(LOWEST_SHARE).exp_().sum(0)
+        return Reference(share.div_(total), total.log_().add_(top), shift)
 
 
 def _check_scores(scores: Array, geometry: Geometry, constraints: Constraints) -> Tensor:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from otfair.arrays import Array, like_input
-from otfair.problem import Point, TransportProblem
+from otfair.problem import Point, Reference, TransportProblem
 from otfair.status import Status
 
 MAX_DENSE_ENTRIES = 2**26  # of a dense plan: 512 MiB
@@ -62,7 +62,7 @@ class Transport:
     problem: TransportProblem = field(repr=False)
     mu: np.ndarray = field(repr=False)  # (d,), for the scaled rows of the problem
     prices: Tensor = field(repr=False)  # lambda (n,)
-    share: Tensor = field(repr=False)  # p (K, n) of a person's score that goes to each open type
+    point: Point | Reference = field(repr=False)  # the shares of each open type
     value: float
     primal_value: float
     residual: float
@@ -114,7 +114,7 @@ class Transport:
     def flows(self) -> Flows:
         """Score that moves between types of people, and how far."""
         names = self.problem.constraints.type_names
-        zero = self.share.new_zeros(len(names), len(names))
+        zero = self.problem.mass.new_zeros(len(names), len(names))
         mass = zero.index_add(0, self.problem.row_types, self._type_mass)
         paid = self._type_mass * self.problem.spread.mean_cost
         cost = zero.index_add(0, self.problem.row_types, paid)
@@ -146,9 +146,9 @@ class Transport:
     @cached_property
     def _type_mass(self) -> Tensor:
         """Score from each person to each type, shut ones included, (n, K)."""
-        problem, n = self.problem, self.share.shape[1]
-        everywhere = self.share.new_zeros(len(problem.constraints.type_names), n)
-        return (everywhere.index_copy_(0, problem.open_types, self.share) * problem.mass).T
+        problem, share = self.problem, self.point.share
+        everywhere = share.new_zeros(len(problem.constraints.type_names), share.shape[1])
+        return (everywhere.index_copy_(0, problem.open_types, share) * problem.mass).T
 
     def _like(self, values: Tensor | np.ndarray) -> Array:
         tensor = torch.as_tensor(values, device=self.problem.geometry.device)
@@ -165,14 +165,14 @@ def smooth_transport(
 ) -> Transport:
     """Make the solution of a smooth problem from its constraint duals."""
     eps = problem.epsilon
-    prices = eps * (problem.scores.log() - point.lse)
+    prices = eps * (problem.log_scores - point.lse)
     linear = float(problem.target @ mu - problem.slack @ np.abs(mu))
     value = float(problem.mass @ (prices - eps)) + linear
     return Transport(
         problem=problem,
         mu=mu,
         prices=prices,
-        share=point.share,
+        point=point,
         value=value,
         primal_value=value + float(mu @ (problem.vectors @ point.f)) - linear,
         residual=residual,
