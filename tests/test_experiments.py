@@ -46,6 +46,8 @@ def test_every_run_is_planned_once():
         ("diabetes", ("gender",), "pdp"),
     }
     assert {r.sweeps for r in plan("adult", "paper", 1) if r.method == "coordinate"} == {1, 100}
+    assert {r.method for r in plan("epsilon", "paper", 1)} == {"otf", "coordinate"}
+    assert {r.protocol for r in plan("postprocess", "full", 1)} == {"full"}
     with pytest.raises(ValueError, match="unknown experiment 'titanic'"):
         plan("titanic", "full", 1)
 
@@ -127,6 +129,20 @@ def test_the_papers_protocol_trains_every_method(monkeypatch, method):
     (made,) = _train.make([replace(FREE, protocol="paper") if method == "unfair" else run])
     assert made.error == ""
     assert 0 <= made.metrics["test_pdp_sex"] <= 1
+
+
+def test_the_released_codes_factor_follows_epsilon():
+    found = [_train.released_scale(epsilon) for epsilon in (1e-4, 1e-2, 0.1, 10.0)]
+    assert found == pytest.approx([1e6, 1e4, 1e4, 1e4])
+
+
+def test_converged_post_processing_ends_fair():
+    run = replace(RUN, experiment="postprocess", protocol="full", alpha=1.0)
+    (made,) = _train.make([run])
+    assert made.error == ""
+    assert all(len(series) == 2 for series in made.metrics.values())
+    assert made.metrics["adjusted"][1] < 1e-3 * made.metrics["adjusted"][0]
+    assert made.metrics["pdp"][1] < 0.02 * made.metrics["pdp"][0]
 
 
 def test_post_processing_lowers_cost_and_violation(monkeypatch):

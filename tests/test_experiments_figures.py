@@ -12,6 +12,7 @@ from otfair.experiments._figures import (
     draw_postprocess,
     draw_violins,
     to_frame,
+    violins,
     write_figures,
 )
 from otfair.experiments._plan import Run, plan
@@ -28,8 +29,9 @@ ATTRIBUTES = {
 def invent(run: Run, rng: np.random.Generator) -> Result:
     metrics: dict[str, object] = {}
     if run.experiment == "postprocess":
+        length = 50 if run.protocol == "paper" else 2
         for name in ("smooth", "relaxed", "adjusted", "pdp", "auc"):
-            metrics[name] = rng.uniform(0.1, 1, 50).tolist()
+            metrics[name] = rng.uniform(0.1, 1, length).tolist()
     elif run.experiment == "epsilon":
         for group in ("Female", "Male"):
             metrics[f"quantiles_{group}"] = np.sort(rng.uniform(size=99)).tolist()
@@ -44,7 +46,7 @@ def invent(run: Run, rng: np.random.Generator) -> Result:
 @pytest.fixture(scope="module")
 def results():
     rng = np.random.default_rng(0)
-    return [invent(run, rng) for run in plan("all", "full", 4)]
+    return [invent(run, rng) for p, n in (("full", 4), ("paper", 1)) for run in plan("all", p, n)]
 
 
 def test_a_point_is_the_mean_over_splits_under_the_notion_that_was_optimised(results):
@@ -54,6 +56,7 @@ def test_a_point_is_the_mean_over_splits_under_the_notion_that_was_optimised(res
     assert len([t for t in axes if t]) == 14
     otf = frame[(frame["method"] == "otf") & (frame["dataset"] == "adult")]
     otf = otf[(otf["notion"] == "peo") & (otf["experiment"] == "curves")]
+    otf = otf[otf["protocol"] == "full"]
     expected = otf.groupby("alpha")[["test_peo_race", "test_auc"]].mean().to_numpy()
     lines = [
         line for line in axes["Adult, race: PEO"].lines if line.get_color() == STYLES["otf"][1]
@@ -78,17 +81,21 @@ def test_the_ellipse_is_one_sigma_of_the_means_estimator():
 def test_bands_and_violins_are_drawn_for_every_run(results):
     frame = to_frame(results)
     costs, violation = draw_postprocess(frame).axes
-    series = frame[frame["experiment"] == "postprocess"]["pdp"].tolist()
-    np.testing.assert_allclose(violation.lines[0].get_ydata(), np.mean(series, axis=0))
+    series = frame[(frame["experiment"] == "postprocess") & (frame["protocol"] == "paper")]["pdp"]
+    np.testing.assert_allclose(violation.lines[0].get_ydata(), np.mean(series.tolist(), axis=0))
     assert len(costs.collections) == 3
-    violins = draw_violins(frame).axes
-    assert len(violins) == 45
-    assert all(len(a.collections) == 2 and len(a.lines) == 6 for a in violins)
+    cells = {"epsilon": 45, "epsilon_paper": 25, "epsilon_published": 25}
+    assert list(violins(frame)) == list(cells)
+    for name, runs in violins(frame).items():
+        axes = draw_violins(runs).axes
+        assert len(axes) == cells[name]
+        assert all(len(a.collections) == 2 and len(a.lines) == 6 for a in axes)
 
 
 def test_files_are_written_for_what_there_is(results, tmp_path):
     written = write_figures(results, tmp_path)
-    names = {"curves_full_test", "curves_full_train", "postprocess", "epsilon"}
+    names = {f"curves_{p}_{part}" for p in ("full", "paper") for part in ("test", "train")}
+    names |= {"postprocess", "epsilon", "epsilon_paper", "epsilon_published"}
     assert {p.name for p in tmp_path.iterdir()} == {
         f"{n}.{s}" for n in names for s in ("pdf", "png")
     }

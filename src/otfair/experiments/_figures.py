@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 from scipy.stats import gaussian_kde
 
-from otfair.experiments._plan import VIOLIN_ALPHAS, VIOLIN_EPSILONS
+from otfair.experiments._plan import VIOLIN_EPSILONS
 from otfair.experiments._store import Result
 from otfair.experiments._train import POSTPROCESS_EPOCHS, QUANTILES
 from otfair.files import replacing
@@ -147,7 +147,7 @@ def _ellipse(x: np.ndarray, y: np.ndarray, colour: str) -> Ellipse:
 
 def draw_postprocess(frame: pd.DataFrame) -> Figure:
     """Draw the three costs and PDP by epoch: mean over seeds and its one-sigma band."""
-    runs = frame[frame["experiment"] == "postprocess"]
+    runs = frame[(frame["experiment"] == "postprocess") & (frame["protocol"] == "paper")]
     figure = Figure(figsize=(8.4, 3.4), layout="constrained")
     costs, violation = figure.subplots(1, 2)
     epochs = np.arange(1, 2 * POSTPROCESS_EPOCHS + 1)
@@ -171,17 +171,32 @@ def _band(axes: Axes, x: np.ndarray, series: np.ndarray, colour: str, label: str
     axes.fill_between(x, mean - sigma, mean + sigma, color=colour, alpha=0.2, lw=0)
 
 
-def draw_violins(frame: pd.DataFrame) -> Figure:
-    """Draw scores by sex for each smoothing and strength, with dashed quartiles."""
+def violins(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the runs of each grid of violins, by the name of its figure."""
     frame = frame[(frame["experiment"] == "epsilon") & (frame["split"] == 0)]
-    rows = frame.to_dict("records")
-    runs = {(row["epsilon"], row["alpha"]): row for row in rows}
+    grids = {
+        "epsilon": ("full", "otf"),
+        "epsilon_paper": ("paper", "otf"),
+        "epsilon_published": ("paper", "coordinate"),
+    }
+    found = {
+        name: frame[(frame["protocol"] == protocol) & (frame["method"] == method)]
+        for name, (protocol, method) in grids.items()
+    }
+    return {name: runs for name, runs in found.items() if len(runs)}
+
+
+def draw_violins(frame: pd.DataFrame) -> Figure:
+    """Draw scores by sex for each smoothing and strength of one method, with dashed quartiles."""
+    runs = {(row["epsilon"], row["alpha"]): row for row in frame.to_dict("records")}
+    alphas = sorted({alpha for _, alpha in runs})
     figure = Figure(
-        figsize=(1.25 * len(VIOLIN_ALPHAS), 1.5 * len(VIOLIN_EPSILONS)), layout="constrained"
+        figsize=(max(1.25 * len(alphas), 6), 1.5 * len(VIOLIN_EPSILONS)), layout="constrained"
     )
-    grid = figure.subplots(len(VIOLIN_EPSILONS), len(VIOLIN_ALPHAS), sharex=True, sharey=True)
+    shape = (len(VIOLIN_EPSILONS), len(alphas))
+    grid = figure.subplots(*shape, sharex=True, sharey=True, squeeze=False)
     for i, epsilon in enumerate(VIOLIN_EPSILONS):
-        for j, alpha in enumerate(VIOLIN_ALPHAS):
+        for j, alpha in enumerate(alphas):
             axes = grid[i][j]
             if (epsilon, alpha) in runs:
                 for side, (group, colour) in zip((-1, 1), GROUPS.items()):
@@ -219,11 +234,11 @@ def write_figures(results: Iterable[Result], folder: Path) -> list[Path]:
         if any(len(panel_runs(own, panel)) for panel in PANELS):
             for part in ("test", "train"):
                 figures[f"curves_{protocol}_{part}"] = draw_curves(frame, protocol, part)
-    kinds = set(frame["experiment"])
-    if "postprocess" in kinds:
+    kinds = set(zip(frame["experiment"], frame["protocol"]))
+    if ("postprocess", "paper") in kinds:
         figures["postprocess"] = draw_postprocess(frame)
-    if "epsilon" in kinds:
-        figures["epsilon"] = draw_violins(frame)
+    for name, runs in violins(frame).items():
+        figures[name] = draw_violins(runs)
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name, figure in figures.items():

@@ -11,7 +11,7 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader
 
 from otfair.experiments._claims import INTERVAL, SHARES, Difference, curve, difference
-from otfair.experiments._figures import PANELS, STYLES, title, to_frame
+from otfair.experiments._figures import PANELS, STYLES, title, to_frame, violins
 from otfair.experiments._store import Result
 from otfair.experiments._train import OTF_SCALE
 from otfair.experiments._verdicts import CLAIMS, UNKNOWN, Evidence, by_epsilon
@@ -23,7 +23,9 @@ CAPTIONS = {
     "curves_paper_test": "The paper's protocol, test set",
     "curves_paper_train": "The paper's protocol, train set",
     "postprocess": "Post-processing: nothing but cross-entropy, then nothing but OTF",
-    "epsilon": "Scores by smoothing and strength",
+    "epsilon": "Scores by smoothing and strength, full protocol",
+    "epsilon_paper": "Scores by smoothing and strength, the paper's protocol",
+    "epsilon_published": "Scores by smoothing and strength, the published ascent",
 }
 
 
@@ -57,13 +59,11 @@ def page(results: list[Result], figures: str = ".") -> str:
         (text, {protocol: judge(evidence, protocol) for protocol in protocols})
         for text, judge in CLAIMS.items()
     ]
-    kinds = set(frame["experiment"])
-    drawn = [
-        name
-        for name in CAPTIONS
-        if name in kinds
-        or any(name.startswith(f"curves_{p}_") for p in protocols if "curves" in kinds)
-    ]
+    kinds = set(zip(frame["experiment"], frame["protocol"]))
+    there = {"postprocess"} if ("postprocess", "paper") in kinds else set()
+    there |= set(violins(frame))
+    there |= {f"curves_{p}_{k}" for e, p in kinds if e == "curves" for k in ("test", "train")}
+    drawn = [name for name in CAPTIONS if name in there]
     environment = Environment(
         loader=PackageLoader("otfair"), trim_blocks=True, lstrip_blocks=True, autoescape=False
     )
@@ -91,7 +91,11 @@ def page(results: list[Result], figures: str = ".") -> str:
         published=_published(frame),
         protocols_compared=_protocols(frame),
         costs=_costs(frame),
-        smoothing=_smoothing(evidence, "full"),
+        smoothing={
+            f"{protocol} protocol{', published ascent' * (method == 'coordinate')}": table
+            for protocol, method in (("full", "otf"), ("paper", "otf"), ("paper", "coordinate"))
+            if (table := _smoothing(evidence, protocol, method))
+        },
     )
 
 
@@ -119,8 +123,8 @@ def _cell(found: Difference, ran: int) -> str:
     return f"{text} ({found.splits} split{'s' if found.splits > 1 else ''})"
 
 
-def _smoothing(evidence: Evidence, protocol: str) -> Table:
-    table = by_epsilon(evidence, protocol)
+def _smoothing(evidence: Evidence, protocol: str, method: str) -> Table:
+    table = by_epsilon(evidence, protocol, method)
     rows = {
         epsilon: {row["share"]: row["difference"] for row in own.to_dict("records")}
         for epsilon, own in ((e, table[table["epsilon"] == e]) for e in table["epsilon"].unique())
@@ -160,7 +164,7 @@ def _commands(frame: pd.DataFrame) -> list[str]:
         if experiment == "curves":
             out.append(f"otfair reproduce {dataset} --protocol {protocol} --splits {splits}")
         else:
-            out.append(f"otfair reproduce {experiment} --splits {splits}")
+            out.append(f"otfair reproduce {experiment} --protocol {protocol} --splits {splits}")
     return out
 
 

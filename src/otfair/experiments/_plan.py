@@ -107,25 +107,29 @@ def coordinate(splits: int = 1) -> Iterator[Run]:
             )  # fmt: skip
 
 
-def postprocess(seeds: int = 5) -> Iterator[Run]:
-    """25 epochs without, 25 with nothing but the penalty; Adult by sex."""
+def postprocess(protocol: str, seeds: int = 5) -> Iterator[Run]:
+    """Train without penalty, then with nothing else; Adult by sex."""
     for seed in range(seeds):
-        yield Run("postprocess", "adult", ("sex",), "pdp", "otf", "paper", 1.0, EPSILON, seed)
+        yield Run("postprocess", "adult", ("sex",), "pdp", "otf", protocol, 1.0, EPSILON, seed)
 
 
-def epsilons(splits: int) -> Iterator[Run]:
-    """Scores by smoothing and strength; Adult by sex."""
-    grid = product(range(splits), (*SMALL_EPSILONS, *VIOLIN_EPSILONS), VIOLIN_ALPHAS)
-    for split, epsilon, alpha in grid:
-        yield Run("epsilon", "adult", ("sex",), "pdp", "otf", "full", alpha, epsilon, split)
+def epsilons(protocol: str, splits: int) -> Iterator[Run]:
+    """Scores by smoothing and strength; Adult by sex. In batches, by the published ascent too."""
+    methods = {"full": (("otf", 0),), "paper": (("otf", 0), ("coordinate", 100))}[protocol]
+    alphas = {"full": VIOLIN_ALPHAS, "paper": ALPHAS["paper"]["otf"]}[protocol]
+    grid = product(range(splits), methods, (*SMALL_EPSILONS, *VIOLIN_EPSILONS), alphas)
+    for split, (method, sweeps), epsilon, alpha in grid:
+        yield Run(
+            "epsilon", "adult", ("sex",), "pdp", method, protocol, alpha, epsilon, split, sweeps
+        )
 
 
 def plan(target: str, protocol: str, splits: int) -> list[Run]:
     """Every run of one of the command's targets."""
     if target == "postprocess":
-        return list(postprocess())
+        return list(postprocess(protocol))
     if target == "epsilon":
-        return list(epsilons(splits))
+        return list(epsilons(protocol, splits))
     if target != "all" and target not in COLUMNS:
         known = ", ".join([*COLUMNS, "postprocess", "epsilon", "all"])
         raise ValueError(f"unknown experiment {target!r}; pass one of {known}.")
@@ -134,5 +138,5 @@ def plan(target: str, protocol: str, splits: int) -> list[Run]:
     if protocol == "paper" and "adult" in names:
         runs += coordinate()
     if target == "all":
-        runs += [*postprocess(), *epsilons(splits)]
+        runs += [*postprocess(protocol), *epsilons(protocol, splits)]
     return runs

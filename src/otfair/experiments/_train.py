@@ -39,7 +39,6 @@ from otfair.training import RESIDUAL
 BATCH, EPOCHS, LEARNING_RATE = 1000, 100, 1e-3  # of the paper
 POSTPROCESS_EPOCHS = 25
 BETA = 1000.0  # the paper's factor of the barycenter
-RELEASED_SCALE = 100 / EPSILON  # of the released code's loss
 # Factor of OTF in the paper's protocol, by dataset, attribute and notion: where the two terms pull
 # equally hard on the logits of 1000 people at the unconstrained model of split 0
 # (`OTFLoss.balance_`, the median of three batches, to one digit).
@@ -172,6 +171,11 @@ def _paper() -> dict[str, Any]:
     }  # fmt: skip
 
 
+def released_scale(epsilon: float) -> float:
+    """Return the factor of the released code's loss."""
+    return 100 / epsilon if epsilon <= 0.01 else 1e4
+
+
 def _paper_loss(run: Run) -> tuple[FairnessLoss, float]:
     """Return the penalty in the paper's protocol, and its factor."""
     notion = NOTIONS[run.notion]
@@ -181,28 +185,47 @@ def _paper_loss(run: Run) -> tuple[FairnessLoss, float]:
         return BarycenterLoss(notion), BETA
     if run.method == "coordinate":
         options = {"solver": "coordinate", "max_sweeps": run.sweeps, "warm_start": False}
-        return OTFLoss(notion, run.epsilon, **options), RELEASED_SCALE  # type: ignore[arg-type]
+        loss = OTFLoss(notion, run.epsilon, **options)  # type: ignore[arg-type]
+        return loss, released_scale(run.epsilon)
     loss = OTFLoss(notion, run.epsilon, tol=RESIDUAL)
     return loss, OTF_SCALE[run.dataset, run.columns[0], run.notion]
 
 
 def _postprocess(run: Run, split: Split) -> dict[str, Any]:
-    """Train without penalty, then with nothing else; costs and PDP of each epoch."""
+    """Train without penalty, then with nothing else; costs and PDP of each epoch, or after both."""
+    records = (_by_epoch if run.protocol == "paper" else _before_and_after)(run, split)
+    series = [[float(f"{number:.6g}") for number in each] for each in zip(*records)]
+    return dict(zip(("smooth", "relaxed", "adjusted", "pdp", "auc"), series))
+
+
+def _before_and_after(run: Run, split: Split) -> list[list[float]]:
+    """Costs, PDP and AUC of the unfair model, and of where it comes by the penalty alone."""
+    X, y, S = split.X["train"], split.y["train"], split.sensitive["train"][list(run.columns)]
+    geometry, constraints = PointCloud(X), as_notion(NOTIONS[run.notion]).constraints(S)
+    free = OTFClassifier(alpha=0, random_state=run.split, standardize=False).fit(X, y)
+    fair = OTFClassifier(
+        NOTIONS[run.notion], 1.0, run.epsilon,
+        init=free, geometry=geometry, random_state=run.split, standardize=False,
+    ).fit(X, y, sensitive_features=S)  # fmt: skip
+    out = []
+    for model in (free, fair):
+        h = model.predict_proba(X)[:, 1]
+        costs = _costs(torch.as_tensor(h), geometry, constraints, run.epsilon)
+        out.append([*costs, pdp_violation(h, S), float(roc_auc_score(y, h))])
+    return out
+
+
+def _by_epoch(run: Run, split: Split) -> list[list[float]]:
+    """Costs, PDP and AUC after each epoch in batches, half of them with the penalty alone."""
     X, y = torch.as_tensor(split.X["train"], dtype=torch.float32), split.y["train"]
     labels = torch.as_tensor(y, dtype=torch.float32)
     S = split.sensitive["train"][list(run.columns)]
     people = as_notion(NOTIONS[run.notion]).people(S).to_tensors()
-    loss = OTFLoss(NOTIONS[run.notion], run.epsilon, tol=RESIDUAL)
+    loss, scale = OTFLoss(NOTIONS[run.notion], run.epsilon, tol=RESIDUAL), released_scale(EPSILON)
     torch.manual_seed(run.split)
     model = torch.nn.Linear(X.shape[1], 1)
     optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
-    out: dict[str, list[float]] = {
-        "smooth": [],
-        "relaxed": [],
-        "adjusted": [],
-        "pdp": [],
-        "auc": [],
-    }
+    out = []
     for epoch in range(2 * POSTPROCESS_EPOCHS):
         sums = np.zeros(3)
         for rows in torch.split(torch.randperm(len(X)), BATCH):
@@ -210,27 +233,24 @@ def _postprocess(run: Run, split: Split) -> dict[str, Any]:
             if epoch < POSTPROCESS_EPOCHS:
                 value = torch.nn.functional.binary_cross_entropy_with_logits(logits, labels[rows])
             else:
-                value = RELEASED_SCALE * loss(logits, X[rows], people.take(rows))
+                value = scale * loss(logits, X[rows], people.take(rows))
             optimizer.zero_grad()
             value.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
-            sums += len(rows) * _costs(
-                logits, X[rows], people.take(rows).constraints(), run.epsilon
-            )
+            h = torch.sigmoid(logits.detach().double())
+            batch = people.take(rows).constraints()
+            sums += len(rows) * _costs(h, PointCloud(X[rows]), batch, run.epsilon)
         with torch.no_grad():
-            h = expit(model(X).squeeze(1).double().numpy())
-        record = (*(sums / len(X)), pdp_violation(h, S), float(roc_auc_score(y, h)))
-        for series, number in zip(out.values(), record):
-            series.append(round(float(number), 8))
-    return dict(out)
+            scores = expit(model(X).squeeze(1).double().numpy())
+        out.append([*sums / len(X), pdp_violation(scores, S), float(roc_auc_score(y, scores))])
+    return out
 
 
 def _costs(
-    logits: torch.Tensor, X: torch.Tensor, constraints: Constraints, epsilon: float
+    h: torch.Tensor, geometry: PointCloud, constraints: Constraints, epsilon: float
 ) -> np.ndarray:
-    """Smooth, relaxed and adjusted cost of a batch, a person."""
-    h = torch.sigmoid(logits.detach().double()).clamp_min(1e-12)
-    a = adjusted_otf(h, PointCloud(X), constraints, epsilon)
+    """Smooth, relaxed and adjusted cost of scores, a person."""
+    a = adjusted_otf(h.double().clamp_min(1e-12), geometry, constraints, epsilon)
     return np.array([a.smooth.value, a.relaxed.value, a.value]) / len(h)
 
 

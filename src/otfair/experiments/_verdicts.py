@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -28,11 +28,15 @@ PANEL_OF = {(panel[0], panel[1]): panel for panel in PANELS}
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a claim holds, in how many comparisons, and the figures that say so."""
+    """Whether a claim holds, in how many comparisons, and the figures that say so.
+
+    `published` is the verdict on the published ascent, where it was run beside converged duals.
+    """
 
     word: str
     reason: str
     count: str = ""
+    published: Verdict | None = None
 
 
 @dataclass(frozen=True)
@@ -137,25 +141,32 @@ def lowest(
 def post(evidence: Evidence, protocol: str) -> Verdict:
     """7: in post-processing the adjusted cost falls from about 1e-2 to 1e-4, PDP to zero."""
     runs = evidence.frame[evidence.frame["experiment"] == "postprocess"]
-    if runs.empty or protocol != "paper":
+    runs = runs[runs["protocol"] == protocol]
+    if runs.empty:
         return _not_run()
-    cost, pdp = (
-        np.array(runs[name].tolist())[:, [POSTPROCESS_EPOCHS - 1, -1]].mean(0)
-        for name in ("adjusted", "pdp")
-    )
+    # Before and after, or epoch by epoch, of which the second half is with the penalty.
+    series = {name: np.array(runs[name].tolist()) for name in ("adjusted", "pdp", "auc")}
+    cost, pdp, auc = (each[:, [each.shape[1] // 2 - 1, -1]].mean(0) for each in series.values())
     good = [cost[1] <= cost[0] / 30, pdp[1] <= pdp[0] / 10]
     sizes = [10**-2.5 <= cost[0] <= 10**-1.5, 10**-4.5 <= cost[1] <= 10**-3.5]
+    span = f"epoch {POSTPROCESS_EPOCHS} to {2 * POSTPROCESS_EPOCHS}"
+    if protocol == "full":
+        span = "the unfair model to where the penalty alone leads it"
     reason = (
-        f"from epoch {POSTPROCESS_EPOCHS} to {2 * POSTPROCESS_EPOCHS}, {len(runs)} seeds: adjusted "
-        f"cost a person {cost[0]:.1e} to {cost[1]:.1e} (a factor of {cost[0] / cost[1]:.0f}), PDP "
-        f"{pdp[0]:.3f} to {pdp[1]:.4f}"
+        f"from {span}, {len(runs)} seeds, training people: adjusted cost a person {cost[0]:.1e} to "
+        f"{cost[1]:.1e} (a factor of {cost[0] / max(cost[1], 1e-12):.0f}), PDP {pdp[0]:.3f} to "
+        f"{pdp[1]:.4f}, AUC {auc[0]:.4f} to {auc[1]:.4f}"
     )
     return _count([*good, *sizes], reason)
 
 
 def smoothing(evidence: Evidence, protocol: str) -> Verdict:
     """8: epsilon 0.1 and 1 push scores to the ends and leave them unfair; 10 has no effect."""
-    runs, free = _smoothed(evidence, protocol)
+    return _by_both(_pushed, evidence, protocol)
+
+
+def _pushed(evidence: Evidence, protocol: str, method: str) -> Verdict:
+    runs, free = _smoothed(evidence, protocol, method)
     if runs.empty or free.empty:
         return _not_run()
     before = free.set_index("split")
@@ -181,7 +192,8 @@ def smoothing(evidence: Evidence, protocol: str) -> Verdict:
 def single(evidence: Evidence, protocol: str) -> Verdict:
     """9: a single update is often enough."""
     frame = evidence.frame[evidence.frame["protocol"] == protocol]
-    runs = frame[(frame["dataset"] == "adult") & frame["method"].isin(["unfair", "coordinate"])]
+    runs = frame[(frame["dataset"] == "adult") & (frame["experiment"] == "curves")]
+    runs = runs[runs["method"].isin(["unfair", "coordinate"])]
     by = {(r["notion"], r["alpha"], r["split"], r["sweeps"]): r for r in runs.to_dict("records")}
     good, said = [], []
     for notion, alpha, split, sweeps in sorted(by):
@@ -203,7 +215,11 @@ def single(evidence: Evidence, protocol: str) -> Verdict:
 
 def best(evidence: Evidence, protocol: str) -> Verdict:
     """10: epsilon 1e-3 is the best of 1e-4 to 1e-1."""
-    table = by_epsilon(evidence, protocol)
+    return _by_both(_ranked, evidence, protocol)
+
+
+def _ranked(evidence: Evidence, protocol: str, method: str) -> Verdict:
+    table = by_epsilon(evidence, protocol, method)
     if table.empty:
         return _not_run()
     better = [d.above(0) or not d.splits for d in table["difference"]]
@@ -216,9 +232,9 @@ def best(evidence: Evidence, protocol: str) -> Verdict:
     return Verdict(word, reason, _of(better))
 
 
-def by_epsilon(evidence: Evidence, protocol: str) -> pd.DataFrame:
+def by_epsilon(evidence: Evidence, protocol: str, method: str = "otf") -> pd.DataFrame:
     """Compare the AUC of epsilon 1e-3 with that of others, at equal PDP by sex."""
-    runs, free = _smoothed(evidence, protocol)
+    runs, free = _smoothed(evidence, protocol, method)
     rows = []
     for epsilon in (1e-4, 1e-2, 1e-1):
         own, other = (
@@ -297,10 +313,18 @@ def _mean(rows: pd.DataFrame, shares: tuple[float, ...] = SHARES) -> float:
     return float(np.mean(reached)) if reached else np.nan
 
 
-def _smoothed(evidence: Evidence, protocol: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return runs by smoothing, and the unfair models of their splits."""
+def _by_both(
+    judge: Callable[[Evidence, str, str], Verdict], evidence: Evidence, protocol: str
+) -> Verdict:
+    """Judge converged duals, and the published ascent beside them."""
+    found, published = (judge(evidence, protocol, method) for method in ("otf", "coordinate"))
+    return found if published.word == UNKNOWN else replace(found, published=published)
+
+
+def _smoothed(evidence: Evidence, protocol: str, method: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return a method's runs by smoothing, and the unfair models of their splits."""
     frame = evidence.frame[evidence.frame["protocol"] == protocol]
-    runs = frame[frame["experiment"] == "epsilon"]
+    runs = frame[(frame["experiment"] == "epsilon") & (frame["method"] == method)]
     if runs.empty:
         return runs, runs
     free = panel_runs(frame, PANEL_OF["adult", "sex"])
