@@ -37,7 +37,7 @@ def audited(data):
 
 @pytest.fixture(scope="module")
 def measure(audited):
-    return Measure(read_features(audited, ()), audited.weight, 1e-3, 0)
+    return Measure(read_features(audited, (), ()), audited.weight, 1e-3, 0)
 
 
 def problems(audited, measure):

@@ -28,8 +28,8 @@ def read_all(scores=SCORES, X=TABLE, sensitive=SEX, labels=LABELS, weight=None, 
     return read(scores, X, sensitive, labels, weight, **(defaults | options))
 
 
-def columns(X, drop=(), **options):
-    return read_features(read_all(X=X, **options), drop)
+def columns(X, drop=(), keep=(), **options):
+    return read_features(read_all(X=X, **options), drop, keep)
 
 
 def test_every_kind_of_table_gives_the_same_audit():
@@ -242,6 +242,17 @@ def test_columns_that_name_people_are_left_out_with_a_note():
     }
     assert found.left_out.keys() == reasons.keys()
     assert all(reason in found.left_out[name] for name, reason in reasons.items())
+
+
+def test_what_only_looks_like_an_identifier_is_kept_if_named():
+    X = TABLE.assign(id=range(N), name=[f"person {i}" for i in range(N)], same=1)
+    found = columns(X, keep=["id", "name", "same"])
+    assert list(found.table.columns) == ["pay", "job", "id", "name"]
+    assert list(found.left_out) == ["same"]
+    assert list(columns(X, keep="id").table.columns) == ["pay", "job", "id"]
+    assert "id" in columns(X, drop=["id"], keep=["id"]).left_out
+    with pytest.raises(ValueError, match=r"`keep` names \['idd'\]; the columns of `X` are"):
+        columns(X, keep=["idd"])
 
 
 def test_it_is_said_that_distances_see_no_sensitive_column():

@@ -154,6 +154,15 @@ def test_sensitive_columns_are_listed_as_not_compared(table):
     assert record["notes"] == []
 
 
+def test_named_features_are_used_though_they_look_like_identifiers(tmp_path):
+    path = write(loans(80).assign(customer_id=range(80)), tmp_path / "t.csv")
+    record = otfair("audit", path, *BASE, "--json").data["record"]
+    assert "identifier" in record["columns_left_out"]["customer_id"]
+    named = otfair("audit", path, *BASE, "--features", "income,customer_id", "--json").data
+    assert named["record"]["columns_used"] == ["income", "customer_id"]
+    assert named["record"]["columns_left_out"] == {}
+
+
 def test_a_feature_with_a_comma_in_its_name(tmp_path):
     table = write(loans(80).rename(columns={"area": "area, now"}), tmp_path / "t.csv")
     data = otfair("audit", table, *BASE, "--features", "income,area, now", "--json").data

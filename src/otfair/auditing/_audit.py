@@ -131,6 +131,7 @@ def audit(
     categorical: Columns = (),
     positive_label: object = None,
     drop: Iterable[str] = (),
+    keep: Iterable[str] = (),
     control_features: Array = None,
     skip_unscored: bool = False,
     epsilon: float = 1e-3,
@@ -156,6 +157,7 @@ def audit(
     continuous, categorical : sensitive columns to be read as numbers, or as groups.
     positive_label : which label is positive, where its name does not tell.
     drop : columns of `X` to leave out.
+    keep : columns of `X` to use even if they look like identifiers.
     control_features : one or many columns within whose values people are compared too, by
         conditional parity; numbers in quarters.
     skip_unscored : leave people without a score out, and count them, where it is an error else.
@@ -201,7 +203,7 @@ def audit(
     by_notion = [compare(people, notion) for notion in asked]
     order = [column.name for column in people.columns]
     compared = sorted(chain(*by_notion), key=lambda c: order.index(c.attribute))
-    features = read_features(people, drop)
+    features = read_features(people, drop, keep)
     n = len(people)
     with tqdm(total=2 * len(compared) + 1, desc="audit", disable=not verbose, leave=False) as bar:
         measure = (

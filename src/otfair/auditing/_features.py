@@ -43,13 +43,12 @@ class Features:
         return np.asarray(self.encoder.transform(self.table.iloc[rows]), dtype=np.float64)
 
 
-def read_features(people: Audited, drop: Iterable[str]) -> Features | None:
+def read_features(people: Audited, drop: Iterable[str], keep: Iterable[str]) -> Features | None:
     """Choose and encode the columns of the features; None where there are none."""
-    X, dropped = people.features, [drop] if isinstance(drop, str) else [str(d) for d in drop]
+    X = people.features
     if X is None:
         return None
-    if unknown := [name for name in dropped if name not in X.columns]:
-        raise ValueError(f"`drop` names {unknown}; the columns of `X` are {list(X.columns)}.")
+    dropped, named = (_known(names, what, X) for names, what in ((drop, "drop"), (keep, "keep")))
     sensitive = {str(c.name) for c in people.columns}
     left_out: dict[str, str] = {}
     notes, kept = [], {}
@@ -57,7 +56,8 @@ def read_features(people: Audited, drop: Iterable[str]) -> Features | None:
         column = X[name]
         why = "left out as asked" if name in dropped else ""
         why = why or ("the sensitive attribute itself" if name in sensitive else "")
-        why = why or unsuited(str(name), column) or _repeats(column, people)
+        why = why or unsuited(str(name), column, guess=name not in named)
+        why = why or _repeats(column, people)
         if why:
             left_out[str(name)] = why
             continue
@@ -87,6 +87,14 @@ def read_features(people: Audited, drop: Iterable[str]) -> Features | None:
     )
 
 
+def _known(names: Iterable[str], what: str, X: pd.DataFrame) -> list[str]:
+    """Return the columns that a setting names, all of which `X` must have."""
+    names = [names] if isinstance(names, str) else [str(name) for name in names]
+    if unknown := [name for name in names if name not in X.columns]:
+        raise ValueError(f"`{what}` names {unknown}; the columns of `X` are {list(X.columns)}.")
+    return names
+
+
 def is_number(column: pd.Series[Any]) -> bool:
     """Whether a column holds numbers rather than categories."""
     if pd.api.types.is_bool_dtype(column):
@@ -97,8 +105,11 @@ def is_number(column: pd.Series[Any]) -> bool:
     return kind in ("integer", "floating", "mixed-integer-float", "decimal")
 
 
-def unsuited(name: str, column: pd.Series[Any]) -> str:
-    """Say why a column can't tell who is like whom, nor be learnt from, if so."""
+def unsuited(name: str, column: pd.Series[Any], guess: bool = True) -> str:
+    """Say why a column can't tell who is like whom, nor be learnt from, if so.
+
+    Without `guess` a column may look like an identifier.
+    """
     present = column.dropna()
     if present.empty:
         return "it has no values"
@@ -117,7 +128,9 @@ def unsuited(name: str, column: pd.Series[Any]) -> str:
     if not number:
         if all(DATE.fullmatch(str(value)) for value in present.unique()):
             return A_DATE
-        return "looks like an identifier or free text: most values are unique" * most
+        return "looks like an identifier or free text: most values are unique" * (most and guess)
+    if not guess:
+        return ""
     values = present.to_numpy(np.float64)
     if not np.isfinite(values).all() or (values != values.round()).any():
         return ""

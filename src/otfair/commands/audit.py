@@ -153,6 +153,7 @@ def run(options: argparse.Namespace) -> Outcome:
             sample_weight=_weight(table.frame[weight[0]]) if weight else None,
             control_features=table.frame[control] if control else None,
             continuous=continuous_names(sensitive),
+            keep=kept if options.features is not None and compared else (),
             n_bootstrap=options.bootstrap,
             random_state=options.seed,
             time_budget=options.time_budget,
