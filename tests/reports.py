@@ -10,14 +10,14 @@ import otfair
 HOSTILE = '<script>document.title="hurt"</script><img src=x onerror=alert(1)>"\'&{{ 7*7 }}'
 
 
-def plain_audit(n: int = 300) -> otfair.Audit:
+def plain_audit(n: int = 300, n_bootstrap: int = 20) -> otfair.Audit:
     data = otfair.load_dataset("synthetic", n=n)
     return otfair.audit(
         data.truth.scores,
         data.X,
         sensitive_features=data.sensitive_features,
         labels=data.y,
-        n_bootstrap=20,
+        n_bootstrap=n_bootstrap,
     )
 
 

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from reports import plain_audit
 from scipy.spatial.distance import pdist
 from sklearn.metrics import roc_auc_score
 
@@ -23,14 +24,8 @@ def data():
 
 
 @pytest.fixture(scope="module")
-def found(data):
-    return otfair.audit(
-        data.truth.scores,
-        data.X,
-        sensitive_features=data.sensitive_features,
-        labels=data.y,
-        n_bootstrap=50,
-    )
+def found():
+    return plain_audit(N, n_bootstrap=50)
 
 
 def between(X) -> otfair.PointCloud:

@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import xgboost
+from estimators import SuppliesAttribute
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
@@ -26,18 +27,8 @@ BOOSTERS = ("xgboost", "lightgbm")
 SMALL = {"n_estimators": 20, "max_depth": 3, "n_jobs": 1}
 
 
-class WithAttribute(OTFBoostingClassifier):
-    """Supplies a sensitive column, so that scikit-learn's checks reach the penalty."""
-
-    def fit(self, X, y, sensitive_features=None, sample_weight=None):
-        try:  # by value, so that copies of a person are of one group
-            first = np.unique(np.asarray(X)[:, 0].astype(float), return_inverse=True)[1]
-            groups = first > (first.max(initial=0) // 2)
-        except (TypeError, ValueError, IndexError, np.exceptions.ComplexWarning):
-            groups = np.zeros(1)
-        if len(np.unique(groups)) == 2:
-            sensitive_features = groups
-        return super().fit(X, y, sensitive_features, sample_weight)
+class WithAttribute(SuppliesAttribute, OTFBoostingClassifier):
+    """With the penalty in reach of the checks."""
 
 
 def expected_failures(estimator):

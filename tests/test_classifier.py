@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import torch
+from estimators import SuppliesAttribute
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
@@ -22,18 +23,8 @@ import otfair
 from otfair import OTFClassifier
 
 
-class WithAttribute(OTFClassifier):
-    """Supplies a sensitive column, so that scikit-learn's checks reach the penalty."""
-
-    def fit(self, X, y, sensitive_features=None, sample_weight=None):
-        try:  # by value, so that copies of a person are of one group
-            first = np.unique(np.asarray(X)[:, 0].astype(float), return_inverse=True)[1]
-            groups = first > (first.max(initial=0) // 2)
-        except (TypeError, ValueError, IndexError, np.exceptions.ComplexWarning):
-            groups = np.zeros(1)
-        if len(np.unique(groups)) == 2:
-            sensitive_features = groups
-        return super().fit(X, y, sensitive_features, sample_weight)
+class WithAttribute(SuppliesAttribute, OTFClassifier):
+    """With the penalty in reach of the checks."""
 
 
 # Converged far, as one check compares weights with copies to seven digits of the logits.

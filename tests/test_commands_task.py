@@ -11,9 +11,10 @@ import pytest
 from tables_for_commands import loans, otfair, write
 
 from otfair.auditing._reading import positive_value, read_labels
-from otfair.commands._output import output_file, output_folder, text_table, to_json
+from otfair.commands._output import output_file, output_folder, text_table
 from otfair.commands._task import choose_features, read_label, read_notion, refuse_unusable
 from otfair.notions import DemographicParity
+from otfair.rendering import to_json
 from otfair.tables import TableError, read_table
 
 

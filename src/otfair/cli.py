@@ -15,7 +15,7 @@ from typing import Any
 from otfair import __version__
 from otfair.commands import audit, curve, data, demo, fit, predict, reproduce
 from otfair.commands._options import EXIT_CODES, Outcome, UsageError
-from otfair.commands._output import to_json
+from otfair.rendering import to_json
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 1, 130, 141
 EXPECTED = (ValueError, TypeError, OSError)  # what the library raises for what a user passed

@@ -6,13 +6,10 @@ import re
 import sys
 import time
 from dataclasses import dataclass, replace
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from jinja2 import Environment, PackageLoader
-from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.spatial.distance import pdist
@@ -29,6 +26,7 @@ from otfair.geometry import PointCloud
 from otfair.metrics import ViolationOf, peo_violation
 from otfair.notions import DemographicParity
 from otfair.otf import adjusted_otf, exact_otf, smooth_otf
+from otfair.rendering import drawn, inline_svg, templates
 from otfair.transport import Transport
 
 N_PEOPLE = 12_000  # half of them judge: with fewer, chance decides who is fairer
@@ -116,7 +114,7 @@ def run(output: Path) -> str:
     exact = exact_otf(rows[0].scores, judge.geometry, judge.constraints)
     comparison = _comparison(rows, judge)
     curve, page = output.resolve() / "curve.png", output.resolve() / "demo.html"
-    write_bytes(curve, _drawn(_curve(rows), "png"))
+    write_bytes(curve, drawn(_curve(rows), "png", dpi=200))
     write_bytes(page, _page(rows, judge, exact, comparison).encode())
     report = output.resolve() / "audit.html"
     audit(
@@ -190,19 +188,22 @@ def _page(rows: list[Row], judge: Judge, exact: Transport, comparison: str) -> s
         (names[i], names[j], flows.mass[i, j], flows.distance[i, j] / typical)
         for i, j in np.argwhere(~np.eye(len(names), dtype=bool))
     ]
-    environment = Environment(loader=PackageLoader("otfair"), autoescape=True)
-    return environment.get_template("demo.html").render(
-        rows=rows,
-        chosen=chosen,
-        comparison=comparison,
-        explanation=_explanation(exact, typical),
-        curve=_svg(_curve(rows)),
-        means=_svg(_means(judge, free, chosen)),
-        moves=sorted(moves, key=lambda move: -move[2])[:6],
-        newton=smooth_otf(*problem),
-        published=smooth_otf(*problem, solver="coordinate"),
-        n_fit=N_PEOPLE - len(judge.y),
-        n_test=len(judge.y),
+    return (
+        templates()
+        .get_template("demo.html")
+        .render(
+            rows=rows,
+            chosen=chosen,
+            comparison=comparison,
+            explanation=_explanation(exact, typical),
+            curve=inline_svg(_curve(rows)),
+            means=inline_svg(_means(judge, free, chosen)),
+            moves=sorted(moves, key=lambda move: -move[2])[:6],
+            newton=smooth_otf(*problem),
+            published=smooth_otf(*problem, solver="coordinate"),
+            n_fit=N_PEOPLE - len(judge.y),
+            n_test=len(judge.y),
+        )
     )
 
 
@@ -245,14 +246,3 @@ def _figure(width: float, height: float) -> tuple[Figure, Axes]:
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(labelsize=9, colors=INK)
     return figure, axes
-
-
-def _drawn(figure: Figure, kind: str) -> bytes:
-    drawing = BytesIO()
-    figure.savefig(drawing, format=kind, dpi=200, metadata={"Date": None} if kind == "svg" else {})
-    return drawing.getvalue()
-
-
-def _svg(figure: Figure) -> Markup:
-    text = _drawn(figure, "svg").decode()
-    return Markup(text[text.index("<svg") :])

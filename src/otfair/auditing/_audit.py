@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import platform
 import time
@@ -33,6 +32,7 @@ from otfair.auditing._resampling import draw
 from otfair.auditing._results import Cost, Curve, Estimate, Finding, Record, Violation
 from otfair.files import write_bytes
 from otfair.notions import Notion
+from otfair.rendering import to_json
 
 LIBRARIES = ("numpy", "scipy", "torch", "pandas", "scikit-learn")
 FOR_DISTANCES = 0.6  # of the time budget; the rest is for checking, solving and resampling
@@ -99,7 +99,7 @@ class Audit:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return everything but the people as JSON, and write it to a file if one is named."""
-        text = json.dumps(_plain(self), indent=1, allow_nan=False)
+        text = to_json(_plain(self), indent=1)
         if path is not None:
             write_bytes(Path(path), text.encode())
         return text
@@ -338,21 +338,19 @@ def _counterparts(audit: Audit, finding: Finding, top: int) -> pd.DataFrame:
 
 
 def _plain(audit: Audit) -> dict[str, Any]:
-    """Return an audit as what JSON can hold; figures that are not numbers become null."""
+    """Return an audit as plain dicts and lists."""
     findings = []
     for finding in audit.findings:
         pairs = finding.cost.pairs
         out = asdict(replace(finding, cost=replace(finding.cost, pairs=None)))
         out["cost"]["pairs"] = None if pairs is None else _first_pairs(audit, finding.cost)
         findings.append(out)
-    whole = {
+    return {
         "worst": audit.worst,
         "findings": findings,
         "curves": [asdict(curve) for curve in audit.curves],
         "record": asdict(audit.record),
     }
-    plain: dict[str, Any] = _finite(whole)
-    return plain
 
 
 def _first_pairs(audit: Audit, cost: Cost) -> list[dict[str, object]]:
@@ -367,13 +365,3 @@ def _first_pairs(audit: Audit, cost: Cost) -> list[dict[str, object]]:
         }
         for p in range(min(len(pairs), SHOWN_PAIRS))
     ]
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(k): _finite(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(v) for v in value]
-    if isinstance(value, (float, np.floating)):
-        return float(value) if math.isfinite(value) else None
-    return value.item() if isinstance(value, np.generic) else value

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from jinja2 import Environment, PackageLoader
+from jinja2 import Environment
 from markupsafe import Markup
 
 from otfair.auditing._drawing import calibrations, densities, dots, percent, rocs, sankey
@@ -26,6 +26,7 @@ from otfair.auditing._results import (
     number_text,
 )
 from otfair.auditing._solving import TOLL
+from otfair.rendering import templates
 
 if TYPE_CHECKING:
     from otfair.auditing._audit import Audit
@@ -314,9 +315,7 @@ def _title(notion: str) -> str:
 @cache
 def _environment() -> Environment:
     """Return the templates, which escape whatever they are given unless it is ours."""
-    environment = Environment(
-        loader=PackageLoader("otfair"), autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
+    environment = templates()
     environment.filters |= {
         "interval": _interval, "percent": percent, "percents": _percents, "named": _title,
         "meaning": lambda notion: NOTIONS[notion][1], "sentence": sentence, "verdict": verdict,

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from otfair.files import beside
+from otfair.rendering import to_json
 from otfair.tables import TableError, shown
 
 
@@ -103,25 +103,6 @@ def _unwritable(target: Path, error: OSError) -> TableError:
 def write_json(path: Path, data: dict[str, Any]) -> None:
     """Write a JSON file for people to read."""
     path.write_text(to_json(data, indent=2) + "\n", encoding="utf-8")
-
-
-def to_json(data: Any, indent: int | None = None) -> str:
-    """Return JSON, where what is not a number is null."""
-    return json.dumps(_plain(data), indent=indent, ensure_ascii=False, allow_nan=False)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [_plain(v) for v in value]
-    if isinstance(value, pd.DataFrame):
-        return [_plain(row) for row in value.to_dict(orient="records")]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return str(value) if isinstance(value, Path) else value
 
 
 def text_table(frame: pd.DataFrame) -> str:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader
-from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from otfair.commands._models import METRICS, chosen_violation
+from otfair.rendering import inline_svg, templates
 from otfair.tradeoff import UNFAIRNESS, plot_tradeoff
 
 INK, MARKED = "#1f2933", "#c2410c"
@@ -33,14 +31,17 @@ def write_report(
     picture = None
     if curve is not None:
         picture = inline_svg(draw({"": curve}, violation, record["metrics"]["after"]["test"]))
-    environment = Environment(loader=PackageLoader("otfair"), autoescape=True)
-    text = environment.get_template("fit.html").render(
-        record=record,
-        metrics=METRICS,
-        curve=picture,
-        audits=audits,
-        notion=" and ".join(name.replace("_", " ") for name in record["notion"]),
-        violation_name=UNFAIRNESS[violation],
+    text = (
+        templates()
+        .get_template("fit.html")
+        .render(
+            record=record,
+            metrics=METRICS,
+            curve=picture,
+            audits=audits,
+            notion=" and ".join(name.replace("_", " ") for name in record["notion"]),
+            violation_name=UNFAIRNESS[violation],
+        )
     )
     path.write_text(text, encoding="utf-8")
 
@@ -59,11 +60,3 @@ def draw(
         axes.legend(frameon=False, loc="lower right")
     axes.tick_params(colors=INK)
     return figure
-
-
-def inline_svg(figure: Figure) -> Markup:
-    """Return a figure to put into a page."""
-    drawing = BytesIO()
-    figure.savefig(drawing, format="svg", metadata={"Date": None})
-    text = drawing.getvalue().decode()
-    return Markup(text[text.index("<svg") :])

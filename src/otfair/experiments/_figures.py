@@ -15,7 +15,8 @@ from scipy.stats import gaussian_kde
 from otfair.experiments._plan import VIOLIN_EPSILONS
 from otfair.experiments._store import Result
 from otfair.experiments._train import POSTPROCESS_EPOCHS, QUANTILES
-from otfair.files import replacing
+from otfair.files import write_bytes
+from otfair.rendering import drawn
 
 # Dataset, attribute by which violations are judged, columns that penalties were trained on. The
 # violation by two attributes is the larger of theirs.
@@ -244,8 +245,6 @@ def write_figures(results: Iterable[Result], folder: Path) -> list[Path]:
     for name, figure in figures.items():
         for suffix in ("pdf", "png"):
             path = folder / f"{name}.{suffix}"
-            metadata = {"CreationDate": None} if suffix == "pdf" else {"Software": None}
-            with replacing(path) as whole:
-                figure.savefig(whole, format=suffix, dpi=110, metadata=metadata)
+            write_bytes(path, drawn(figure, suffix))
             written.append(path)
     return written

@@ -8,7 +8,6 @@ from itertools import product
 from pathlib import Path
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader
 
 from otfair.experiments._claims import INTERVAL, SHARES, Difference, curve, difference
 from otfair.experiments._figures import PANELS, STYLES, title, to_frame, violins
@@ -16,6 +15,7 @@ from otfair.experiments._store import Result
 from otfair.experiments._train import OTF_SCALE
 from otfair.experiments._verdicts import CLAIMS, UNKNOWN, Evidence, by_epsilon
 from otfair.files import write_bytes
+from otfair.rendering import templates
 
 CAPTIONS = {
     "curves_full_test": "Full protocol, test set",
@@ -64,38 +64,39 @@ def page(results: list[Result], figures: str = ".") -> str:
     there |= set(violins(frame))
     there |= {f"curves_{p}_{k}" for e, p in kinds if e == "curves" for k in ("test", "train")}
     drawn = [name for name in CAPTIONS if name in there]
-    environment = Environment(
-        loader=PackageLoader("otfair"), trim_blocks=True, lstrip_blocks=True, autoescape=False
-    )
-    return environment.get_template("results.md").render(
-        runs=len(results),
-        dates=sorted({r.finished[:10] for r in results if r.finished}),
-        versions=sorted({f"{k} {v}" for r in results for k, v in r.versions.items()}),
-        protocols=protocols,
-        claims=claims,
-        unknown=UNKNOWN,
-        figures={f"{figures}/{name}.png": CAPTIONS[name] for name in drawn},
-        comparisons={
-            (protocol, part): _compared(table)
-            for (protocol, part), table in evidence.tables.items()
-            if len(table)
-        },
-        counts=_counts(frame),
-        commands=_commands(frame),
-        scales=[
-            f"{dataset.capitalize()} by {attribute} {factor:g} ({notion.upper()})"
-            for (dataset, attribute, notion), factor in OTF_SCALE.items()
-        ],
-        full_minutes=_minutes(frame),
-        converged=_converged(frame),
-        published=_published(frame),
-        protocols_compared=_protocols(frame),
-        costs=_costs(frame),
-        smoothing={
-            f"{protocol} protocol{', published ascent' * (method == 'coordinate')}": table
-            for protocol, method in (("full", "otf"), ("paper", "otf"), ("paper", "coordinate"))
-            if (table := _smoothing(evidence, protocol, method))
-        },
+    return (
+        templates(escape=False)
+        .get_template("results.md")
+        .render(
+            runs=len(results),
+            dates=sorted({r.finished[:10] for r in results if r.finished}),
+            versions=sorted({f"{k} {v}" for r in results for k, v in r.versions.items()}),
+            protocols=protocols,
+            claims=claims,
+            unknown=UNKNOWN,
+            figures={f"{figures}/{name}.png": CAPTIONS[name] for name in drawn},
+            comparisons={
+                (protocol, part): _compared(table)
+                for (protocol, part), table in evidence.tables.items()
+                if len(table)
+            },
+            counts=_counts(frame),
+            commands=_commands(frame),
+            scales=[
+                f"{dataset.capitalize()} by {attribute} {factor:g} ({notion.upper()})"
+                for (dataset, attribute, notion), factor in OTF_SCALE.items()
+            ],
+            full_minutes=_minutes(frame),
+            converged=_converged(frame),
+            published=_published(frame),
+            protocols_compared=_protocols(frame),
+            costs=_costs(frame),
+            smoothing={
+                f"{protocol} protocol{', published ascent' * (method == 'coordinate')}": table
+                for protocol, method in (("full", "otf"), ("paper", "otf"), ("paper", "coordinate"))
+                if (table := _smoothing(evidence, protocol, method))
+            },
+        )
     )
 
 

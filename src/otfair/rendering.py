@@ -1,0 +1,57 @@
+"""What pages and files are made with: templates that escape, figures to put in them, plain JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from jinja2 import Environment, PackageLoader
+from markupsafe import Markup
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def templates(*, escape: bool = True) -> Environment:
+    """Return the library's templates; `escape` whatever they are given, as HTML needs it."""
+    return Environment(
+        loader=PackageLoader("otfair"), autoescape=escape, trim_blocks=True, lstrip_blocks=True
+    )
+
+
+def drawn(figure: Figure, kind: str, dpi: int = 110) -> bytes:
+    """Return a figure as a file of its kind, the same bytes every time."""
+    out = BytesIO()
+    dated = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}
+    figure.savefig(out, format=kind, dpi=dpi, metadata=dated[kind])
+    return out.getvalue()
+
+
+def inline_svg(figure: Figure) -> Markup:
+    """Return a figure to put into a page."""
+    text = drawn(figure, "svg").decode()
+    return Markup(text[text.index("<svg") :])
+
+
+def to_json(data: Any, indent: int | None = None) -> str:
+    """Return JSON, where what is not a number is null."""
+    return json.dumps(_plain(data), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(v) for v in value]
+    if isinstance(value, pd.DataFrame):
+        return [_plain(row) for row in value.to_dict(orient="records")]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return str(value) if isinstance(value, Path) else value

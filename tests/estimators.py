@@ -1,0 +1,19 @@
+"""Estimators for scikit-learn's checks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class SuppliesAttribute:
+    """Supplies a sensitive column, so that scikit-learn's checks reach the penalty."""
+
+    def fit(self, X, y, sensitive_features=None, sample_weight=None):
+        try:  # by value, so that copies of a person are of one group
+            first = np.unique(np.asarray(X)[:, 0].astype(float), return_inverse=True)[1]
+            groups = first > (first.max(initial=0) // 2)
+        except (TypeError, ValueError, IndexError, np.exceptions.ComplexWarning):
+            groups = np.zeros(1)
+        if len(np.unique(groups)) == 2:
+            sensitive_features = groups
+        return super().fit(X, y, sensitive_features, sample_weight)
