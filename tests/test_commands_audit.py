@@ -163,6 +163,44 @@ def test_named_features_are_used_though_they_look_like_identifiers(tmp_path):
     assert named["record"]["columns_left_out"] == {}
 
 
+def test_copies_of_what_is_audited_are_no_features(tmp_path):
+    frame = loans(80)
+    plain = otfair("audit", write(frame, tmp_path / "t.csv"), *BASE, "--json").data
+    frame = frame.assign(
+        code=(frame["sex"] == "Male").astype(int),
+        above=np.where(frame["p"] > 0.5, "yes", "no"),
+        q=1 - frame["p"],
+    )
+    path = write(frame, tmp_path / "t.csv")
+    data = otfair("audit", path, *BASE, "--json").data
+    assert set(data["record"]["columns_left_out"]) == {"sex", "code", "above", "q"}
+    assert data["findings"] == plain["findings"]
+    said = otfair("audit", path, *BASE).out
+    assert "column 'code' is no feature: the sensitive attribute 'sex' under another name" in said
+    assert "note: a column that only looks so is used if --features names it" in said
+    named = otfair("audit", path, *BASE, "--features", "above,q", "--json").data["record"]
+    assert named["columns_used"] == ["above", "q"]
+    assert named["notes"] == [
+        "above: a cut of the scores at 0.5, such as a decision, and used as it was named",
+        "q: the scores on another scale, and used as it was named",
+    ]
+
+
+@pytest.mark.parametrize("columns", [["sex", "p"], ["sex", "p", "id"], ["sex", "p", "id", "same"]])
+def test_scores_alone_are_audited_without_distances(tmp_path, columns):
+    frame = loans(60).assign(id=range(60), same=1)[[*columns, "granted"]]
+    path = write(frame, tmp_path / "t.csv")
+    page = tmp_path / "r.html"
+    for more in ((), ("--features", ",".join(columns[2:] or ["sex"]))):
+        said = otfair("audit", path, *BASE, *more, "-o", page)
+        assert said.code == 0, said.err
+        if more[-1:] not in (("id",), ("id,same",)):  # an identifier that is named is used
+            assert "no column is left to compare people by, so distances" in said.out
+            assert "at least" in page.read_text()
+    nothing = otfair("audit", path, *BASE, "--drop", ",".join(columns))
+    assert "no column is left to compare people by" in nothing.out
+
+
 def test_a_feature_with_a_comma_in_its_name(tmp_path):
     table = write(loans(80).rename(columns={"area": "area, now"}), tmp_path / "t.csv")
     data = otfair("audit", table, *BASE, "--features", "income,area, now", "--json").data

@@ -22,7 +22,7 @@ from otfair.attributes import Columns
 from otfair.auditing._costs import transport
 from otfair.auditing._curves import curves
 from otfair.auditing._distances import Distances, Measure, reference_size
-from otfair.auditing._features import Features, read_features
+from otfair.auditing._features import Features, choose_columns, read_features
 from otfair.auditing._groups import Compared, compare, judge, read_notions
 from otfair.auditing._indexes import same_people
 from otfair.auditing._reading import Audited, read
@@ -148,7 +148,8 @@ def audit(
     ----------
     scores : (n,) scores in [0, 1], or decisions as 0 and 1.
     X : features that say who is like whom: a table of mixed columns, or an array. Columns that look
-        like identifiers are left out, as are the sensitive ones. Without `X` distances are ignored.
+        like identifiers are left out, as are copies of what is sensitive, of the labels and of the
+        scores. Without `X`, or where no column is left, distances are ignored.
     sensitive_features : one or many columns, each audited by itself.
     labels : (n,) outcomes, with two values.
     notions : names or notions; by default demographic parity and, with labels, equalized odds.
@@ -157,7 +158,7 @@ def audit(
     continuous, categorical : sensitive columns to be read as numbers, or as groups.
     positive_label : which label is positive, where its name does not tell.
     drop : columns of `X` to leave out.
-    keep : columns of `X` to use even if they look like identifiers.
+    keep : columns of `X` to use even if they look like identifiers, or like copies.
     control_features : one or many columns within whose values people are compared too, by
         conditional parity; numbers in quarters.
     skip_unscored : leave people without a score out, and count them, where it is an error else.
@@ -203,7 +204,8 @@ def audit(
     by_notion = [compare(people, notion) for notion in asked]
     order = [column.name for column in people.columns]
     compared = sorted(chain(*by_notion), key=lambda c: order.index(c.attribute))
-    features = read_features(people, drop, keep)
+    choice = choose_columns(people, drop, keep)
+    features = read_features(choice, people.weight)
     n = len(people)
     with tqdm(total=2 * len(compared) + 1, desc="audit", disable=not verbose, leave=False) as bar:
         measure = (
@@ -241,8 +243,8 @@ def audit(
         dropped=people.dropped,
         outcome=people.outcome,
         columns_used=() if features is None else tuple(map(str, features.table.columns)),
-        columns_left_out={} if features is None else features.left_out,
-        notes=() if features is None else features.notes,
+        columns_left_out=choice.left_out,
+        notes=choice.notes,
         missing={} if features is None else features.missing,
         settings=settings
         | {"notions": sorted({c.notion for c in compared})}

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from otfair.auditing._copies import Copies
 from otfair.auditing._reading import Audited
 from otfair.auditing._weighted import fit_encoder
 from otfair.encoder import TableEncoder
@@ -25,6 +26,7 @@ DATE = re.compile(r"(\d{4}([-/.])\d\d?\2\d\d?|\d\d?([-/.])\d\d?\3\d{4})([ T]\d.*
 A_DATE = "a date or time; turn it into a number, such as days, to use it"
 DATES = (datetime.date, datetime.time, datetime.timedelta)
 TWINS = 10  # expected among numbers drawn by chance: a tenth of so many means that they name
+NO_DISTANCES = "no column is left to compare people by, so distances between them are ignored"
 LEAST_ROWS = 20  # below this, many a column has no value twice
 
 
@@ -36,20 +38,28 @@ class Features:
     encoder: TableEncoder
     left_out: dict[str, str]  # column, why
     missing: dict[str, int]
-    notes: tuple[str, ...]
 
     def encode(self, rows: np.ndarray) -> np.ndarray:
         """Return some people as points, (b, p)."""
         return np.asarray(self.encoder.transform(self.table.iloc[rows]), dtype=np.float64)
 
 
-def read_features(people: Audited, drop: Iterable[str], keep: Iterable[str]) -> Features | None:
-    """Choose and encode the columns of the features; None where there are none."""
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """Which columns of a table distances may be taken from, and what was decided about them."""
+
+    columns: dict[str, pd.Series[Any]]
+    left_out: dict[str, str]  # column, why
+    notes: tuple[str, ...]
+
+
+def choose_columns(people: Audited, drop: Iterable[str], keep: Iterable[str]) -> Choice:
+    """Choose the columns that say who is like whom; none where there are no features."""
     X = people.features
     if X is None:
-        return None
+        return Choice(columns={}, left_out={}, notes=())
     dropped, named = (_known(names, what, X) for names, what in ((drop, "drop"), (keep, "keep")))
-    sensitive = {str(c.name) for c in people.columns}
+    sensitive, copies = {str(c.name) for c in people.columns}, Copies(people)
     left_out: dict[str, str] = {}
     notes, kept = [], {}
     for name in X.columns:
@@ -57,7 +67,11 @@ def read_features(people: Audited, drop: Iterable[str], keep: Iterable[str]) -> 
         why = "left out as asked" if name in dropped else ""
         why = why or ("the sensitive attribute itself" if name in sensitive else "")
         why = why or unsuited(str(name), column, guess=name not in named)
-        why = why or _repeats(column, people)
+        if not why:
+            why, said = copies.explain(column, is_number(column))
+            if why and name in named:
+                why, said = "", f"{why}, and used as it was named"
+            notes += [f"{name}: {said}"] if said else []
         if why:
             left_out[str(name)] = why
             continue
@@ -71,19 +85,21 @@ def read_features(people: Audited, drop: Iterable[str], keep: Iterable[str]) -> 
             "one attribute depends on which others are audited with it"
         )
     if not kept:
-        reasons = "; ".join(f"{k!r}: {v}" for k, v in left_out.items())
-        raise ValueError(
-            f"no column of `X` is left to compare people by ({reasons}). Pass other columns, or no "
-            "`X` to audit without distances."
-        )
-    table = pd.DataFrame(kept)
+        notes.append(NO_DISTANCES)
+    return Choice(columns=kept, left_out=left_out, notes=tuple(notes))
+
+
+def read_features(choice: Choice, weight: np.ndarray) -> Features | None:
+    """Encode the columns that were chosen; None where there are none."""
+    if not choice.columns:
+        return None
+    table = pd.DataFrame(choice.columns)
     missing = {str(k): int(v) for k, v in table.isna().sum().items() if v}
     return Features(
         table=table,
-        encoder=fit_encoder(table, people.weight),
-        left_out=left_out,
+        encoder=fit_encoder(table, weight),
+        left_out=choice.left_out,
         missing=missing,
-        notes=tuple(notes),
     )
 
 
@@ -142,18 +158,6 @@ def unsuited(name: str, column: pd.Series[Any], guess: bool = True) -> str:
         return "looks like an identifier: every value is unique"
     if most and (drawn_without or ID_NAME.search(name)):
         return f"looks like an identifier: {distinct} of {rows} values are unique"
-    return ""
-
-
-def _repeats(column: pd.Series[Any], people: Audited) -> str:
-    """Say so where a column is the score or the label."""
-    if not is_number(column) or column.isna().any():
-        return ""
-    values = column.to_numpy(np.float64)
-    if np.array_equal(values, people.scores):
-        return "the scores themselves"
-    if people.labels is not None and np.array_equal(values, people.labels):
-        return "the labels themselves"
     return ""
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from otfair.auditing import Audit, audit
+from otfair.auditing._features import NO_DISTANCES
 from otfair.auditing._reading import percentages
 from otfair.commands._options import (
     Commands,
@@ -38,6 +39,12 @@ from otfair.tables import (
 
 TOO_UNFAIR = 3
 CONDITIONAL = "conditional_parity"
+GUESSED = (
+    "looks like",
+    "another name",
+    "another scale",
+    "a cut of",
+)  # in reasons that may be wrong
 SHOWN = {  # columns of the summary that are printed, and what to call them
     "notion": "notion",
     "attribute": "attribute",
@@ -136,14 +143,14 @@ def run(options: argparse.Namespace) -> Outcome:
     dropped = require_columns(table, split_names(options.drop, columns), "--drop")
     labels, outcome, notes = _labels(table.frame, options)
     kept = [c for c in features if c not in dropped]
-    compared = not set(kept) <= set(sensitive)
+    notes += [] if kept else [NO_DISTANCES]
     writing: Any = contextlib.nullcontext()
     if options.output is not None:  # what can't be written is said before the work is done
         writing = output_file(options.output, options.table)
     with writing as part:
         found = audit(
             _scores(table.frame[options.score]),
-            table.frame[kept] if compared else None,
+            table.frame[kept] if kept else None,
             sensitive_features=sensitive,
             labels=labels,
             positive_label=outcome,
@@ -153,7 +160,7 @@ def run(options: argparse.Namespace) -> Outcome:
             sample_weight=_weight(table.frame[weight[0]]) if weight else None,
             control_features=table.frame[control] if control else None,
             continuous=continuous_names(sensitive),
-            keep=kept if options.features is not None and compared else (),
+            keep=kept if options.features is not None else (),
             n_bootstrap=options.bootstrap,
             random_state=options.seed,
             time_budget=options.time_budget,
@@ -176,6 +183,8 @@ def _outcome(found: Audit, source: str, notes: list[str], options: argparse.Name
     record = found.record
     lost = [f"{count} rows are left out: {why}" for why, count in record.dropped.items()]
     unused = [f"column {c!r} is no feature: {why}" for c, why in record.columns_left_out.items()]
+    if any(word in why for why in record.columns_left_out.values() for word in GUESSED):
+        unused.append("a column that only looks so is used if --features names it")
     notes = [*notes, *lost, *unused, *record.notes]
     said = [
         f"{source}: {record.rows_used} people, largest violation {worst:.4f}",

@@ -196,6 +196,7 @@ def _audit(scores: np.ndarray, part: Task, record: dict[str, Any], when: str) ->
         sensitive_features=part.sensitive,
         labels=pd.Series(np.where(part.y == 1, label.positive, label.negative), name=label.name),
         positive_label=label.positive,
+        keep=list(map(str, part.X.columns)),  # the model knows them all
         continuous=continuous_names(part.sensitive),
         notions=record["notion"],
         random_state=record["seed"],

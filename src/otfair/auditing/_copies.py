@@ -1,0 +1,171 @@
+"""Columns that tell what is audited: the sensitive attribute, label or score under another name.
+
+Distances that see them would find no two people of different groups, or scores, alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import lgamma, log
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from otfair.auditing._reading import Audited
+
+BY_CHANCE = log(1e-4)  # what is as likely as this among shuffled people is no coincidence
+SAME = 1e-6  # of the range: what a column may differ by and still be the scores on another scale
+LEAST_PEOPLE = 20  # fewer may lie on a line by chance
+ALONE = "the scores are a function of this column alone"
+MANY = 50  # values: a column of more is not said to tell a group
+
+
+@dataclass(frozen=True)
+class Audits:
+    """A column that is audited: which of its values each person has."""
+
+    what: str  # such as "the sensitive attribute 'sex'"
+    codes: np.ndarray  # (n,)
+    values: np.ndarray  # (K,)
+    numbers: np.ndarray | None = None  # (n,) of a continuous attribute
+
+
+class Copies:
+    """What is audited, to compare columns with."""
+
+    def __init__(self, people: Audited) -> None:
+        self.scores = people.scores
+        self.known: list[Audits] = []
+        for column in people.columns:
+            codes, values = pd.factorize(column.values)
+            numbers = column.values if column.values.dtype.kind == "f" else None
+            what = f"the sensitive attribute {str(column.name)!r}"
+            self.known.append(Audits(what, codes, np.asarray(values), numbers))
+        if people.labels is not None and len(np.unique(people.labels)) > 1:
+            codes, values = pd.factorize(people.labels)
+            self.known.append(Audits("the label", codes, np.asarray(values)))
+
+    def explain(self, column: pd.Series[Any], number: bool) -> tuple[str, str]:
+        """Say why a column is left out, and what is to be noted of one that is not; or nothing."""
+        codes, values = pd.factorize(column, use_na_sentinel=False)
+        present = column.notna().to_numpy()
+        numbers = column.to_numpy(np.float64, na_value=np.nan) if number else None
+        for audited in self.known:
+            if why := _copy(codes, np.asarray(values, dtype=object), present, numbers, audited):
+                return why, ""
+        why, note = self._from_scores(codes, present, numbers)
+        notes = [note] if note else []
+        if not why:
+            notes += [told for one in self.known if (told := _tells(codes, one))]
+        return why, "; ".join(notes)
+
+    def _from_scores(
+        self, codes: np.ndarray, present: np.ndarray, numbers: np.ndarray | None
+    ) -> tuple[str, str]:
+        """Say so where a column was made from the scores, or they were made from it alone."""
+        some = slice(None) if present.all() else present
+        h, codes = self.scores[some], codes[some]
+        if numbers is not None and len(h):
+            x = numbers[some]
+            if np.array_equal(x, h):
+                return "the scores themselves", ""
+            if _affine(x, h):
+                return "the scores on another scale", ""
+            if _monotone(x, h):
+                return "", ALONE
+        bands = pd.Series(h).groupby(codes).agg(["min", "max"]).sort_values(["min", "max"])
+        low, high = bands["min"].to_numpy(), bands["max"].to_numpy()
+        if len(bands) < 2 or (high[:-1] > low[1:]).any() or not _sure(codes):
+            return "", ""
+        if len(bands) == 2:
+            return f"a cut of the scores at {_between(high[0], low[1])}, such as a decision", ""
+        if (low < high).any():
+            return f"a cut of the scores into {len(bands)} bands", ""
+        return "", ALONE
+
+
+def _copy(
+    codes: np.ndarray,
+    values: np.ndarray,
+    present: np.ndarray,
+    numbers: np.ndarray | None,
+    audited: Audits,
+) -> str:
+    """Say so where a column is what is audited, one value for one value."""
+    if numbers is not None and audited.numbers is not None and present.any():
+        x, s = numbers[present], audited.numbers[present]
+        if np.array_equal(x, s) or _affine(x, s):
+            return f"{audited.what} under another name"
+    gaps = [present] if 0.5 <= present.mean() < 1 else []
+    for some in (np.ones_like(present), *gaps):  # a gap may be a value, or not known
+        here, pairs = codes[some], _function(codes[some], audited.codes[some], len(values))
+        if pairs is None:
+            continue
+        used = np.flatnonzero(pairs >= 0)
+        if not 2 <= len(used) == len(np.unique(pairs[used])):
+            continue
+        alike = all(str(values[k]) == str(audited.values[pairs[k]]) for k in used)
+        if alike or _sure(here):
+            return f"{audited.what} under another name"
+    return ""
+
+
+def _tells(codes: np.ndarray, audited: Audits) -> str:
+    """Say so where each of the few values of a column has people of one group only."""
+    count = int(codes.max()) + 1
+    if (
+        audited.numbers is not None
+        or count > MANY
+        or _function(codes, audited.codes, count) is None
+    ):
+        return ""
+    shares = np.bincount(audited.codes) / len(codes)
+    if (len(codes) - count) * log(float(shares @ shares)) > BY_CHANCE:
+        return ""
+    return f"it tells {audited.what}, and distances see it: no two people of one value differ in it"
+
+
+def _function(codes: np.ndarray, of: np.ndarray, count: int) -> np.ndarray | None:
+    """Return what each value goes with, (count,) with -1 for none; None if with more than one."""
+    found = np.full(count, -1, dtype=np.int64)
+    found[codes] = of
+    return found if np.array_equal(found[codes], of) else None
+
+
+def _sure(codes: np.ndarray) -> bool:
+    """Whether people of one value would hardly be together, in any order, by chance."""
+    counts = np.bincount(codes)
+    counts = counts[counts > 0]
+    ways = lgamma(counts.sum() + 1) - sum(lgamma(int(c) + 1) for c in counts)
+    return lgamma(len(counts) + 1) - ways < BY_CHANCE
+
+
+def _affine(x: np.ndarray, of: np.ndarray) -> bool:
+    """Whether numbers are a + b times others, b not 0, of so many people that it is no chance."""
+    if len(x) < LEAST_PEOPLE or not np.isfinite(x).all():
+        return False
+    low, high = int(of.argmin()), int(of.argmax())
+    span = x[high] - x[low]
+    if span == 0 or of[high] == of[low]:
+        return False
+    line = x[low] + span * ((of - of[low]) / (of[high] - of[low]))
+    return bool(np.abs(x - line).max() <= SAME * abs(span))
+
+
+def _monotone(x: np.ndarray, of: np.ndarray) -> bool:
+    """Whether numbers rise, or fall, wherever others rise, and only there."""
+    if len(x) < LEAST_PEOPLE:
+        return False
+    order = np.argsort(of, kind="stable")
+    steps, rises = np.diff(x[order]), np.diff(of[order]) > 0
+    return any(np.array_equal(one > 0, rises) and (one >= 0).all() for one in (steps, -steps))
+
+
+def _between(low: float, high: float) -> str:
+    """Return the shortest number from one to another."""
+    for digits in range(1, 16):
+        middle = round((low + high) / 2, digits)
+        if low <= middle <= high:
+            return f"{middle:g}"
+    return f"{low:g}"
