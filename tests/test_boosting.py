@@ -168,6 +168,73 @@ def test_the_violation_falls_with_alpha_and_no_strength_diverges(people, notion,
     assert np.ptp(by_xgboost(X, y, objective)) < 1e-6
 
 
+@pytest.fixture(scope="module")
+def shifted():
+    """A table by whose one column nearly everything, and the groups, are told."""
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["f", "m"], 1000)
+    X = np.column_stack([rng.normal(size=1000) + (sex == "m"), rng.integers(0, 5, (1000, 3))])
+    y = (X[:, 0] + rng.logistic(size=1000) > 0.5).astype(int)
+    return otfair.TableEncoder().fit_transform(X), y, sex
+
+
+@pytest.mark.parametrize(("alpha", "left"), [(0.9, 0.12), (0.99, 0.05)])
+def test_what_is_fair_stays_fair_from_round_to_round(shifted, alpha, left):
+    # The penalty's slope vanishes where scores pass through fairness; the force must not.
+    X, y, sex = shifted
+    objective = OTFObjective(alpha=alpha).fit(X, sex, y)
+    rows = xgboost.DMatrix(X, y)
+    booster = xgboost.Booster({**TREES, "base_score": objective.base_score}, [rows])
+    violations = []
+    for k in range(120):
+        booster.update(rows, k, objective)
+        violations.append(otfair.pdp_violation(booster.predict(rows), sex))
+    assert min(violations[:80]) < 0.02 * max(violations)
+    assert max(violations[80:]) < left * max(violations)
+
+
+def test_full_steps_do_not_diverge_with_an_approach_to_match(shifted):
+    X, y, sex = shifted
+    objective = OTFObjective(alpha=0.5).fit(X, sex, y)
+    objective.approach = 1.0
+    rows, found = xgboost.DMatrix(X, y), []
+    for alpha in (0.3, 0.9, 0.99):
+        objective.reset().alpha = alpha
+        params = {**TREES, "eta": 1.0, "max_depth": 6, "base_score": objective.base_score}
+        scores = xgboost.train(params, rows, 40, obj=objective).predict(rows)
+        found.append((otfair.pdp_violation(scores, sex), roc_auc_score(y, scores)))
+    violations, aucs = zip(*found)
+    assert violations[0] > violations[1] >= violations[2]
+    assert min(aucs) > 0.8
+
+
+def test_people_without_weight_are_as_if_they_were_not_there(people):
+    X, y, s = people
+    far = np.vstack([X, np.full((3, X.shape[1]), 1e4)])
+    labels, sex = np.append(y, [0, 1, 0]), np.append(s, ["Male", "Female", "Male"])
+    weight = np.append(np.ones(len(X)), [0, 0, 0])
+    alone = OTFObjective(alpha=0.5, balance=5.0).fit(X, s, y)
+    joined = OTFObjective(alpha=0.5, balance=5.0).fit(far, sex, labels, weight)
+    z = margins_of(people)
+    expected, found = alone(y, z)[0], joined(labels, np.append(z, [0.0, 0.0, 0.0]))[0]
+    np.testing.assert_allclose(found[:-3], expected, atol=1e-7)
+    np.testing.assert_array_equal(found[-3:], 0.0)
+
+
+def test_datasets_are_told_by_their_labels(people, objective):
+    X, y, s = people
+    with pytest.raises(ValueError, match="boosters tell datasets by nothing else"):
+        objective.watch(X, s, y)
+    with pytest.raises(ValueError, match="call `fit` first"):
+        OTFObjective().watch(X, s, y)
+    with pytest.raises(ValueError, match="call `fit` first"):
+        OTFObjective().metric("auc")(y, margins_of(people))
+    with pytest.raises(ValueError, match="`X` is missing"):
+        OTFObjective().fit(None, s, y, geometry=otfair.PointCloud(X))
+    with pytest.raises(ValueError, match=r"`alpha` must lie in \[0, 1\]; received 5"):
+        objective.alpha = 5
+
+
 def test_rows_may_be_sampled(people):
     X, y, s = people
     objective = OTFObjective(alpha=0.95, balance=5.0).fit(X, s, y)
@@ -198,7 +265,7 @@ def test_metrics_are_what_they_say_for_all_boosters(people):
     assert metric["auc"](y[held], z) == pytest.approx(roc_auc_score(y[held], z))
     cost = otfair.adjusted_otf(
         expit(z),
-        otfair.PointCloud(X[held]),
+        otfair.PointCloud(X[held], scale=otfair.PointCloud(X[fit]).scale_),
         otfair.DemographicParity().constraints(s.iloc[held]),
     )
     assert metric["penalty"](y[held], z) == pytest.approx(cost.value / 200, rel=1e-3)

@@ -42,6 +42,7 @@ def test_every_core_module_has_a_layer():
         "__main__",
         "barycenter",
         "batches",
+        "boosted_people",
         "boosters",
         "boosting",
         "boosting_classifier",

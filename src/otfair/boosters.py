@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,22 @@ import numpy as np
 from otfair.boosting import OTFObjective
 
 BOOSTERS = ("xgboost", "lightgbm")
+ROUNDS = "the rounds of boosting are `n_estimators`"
+WEIGHTS = "with the penalty boosters do not know it; pass `sample_weight` instead"
+EARLY = "there is no early stopping; choose `n_estimators`, or train with `OTFObjective`"
+# Parameters of boosters that this class provides itself, or that no objective but their own heeds.
+REFUSED = {
+    "objective": "it is what this class provides",
+    **dict.fromkeys(
+        ("num_iterations", "num_iteration", "num_boost_round", "num_round", "num_rounds", "n_iter",
+         "nrounds", "num_trees", "num_tree", "max_iter", "n_iterations"), ROUNDS,
+    ),
+    **dict.fromkeys(("scale_pos_weight", "is_unbalance", "unbalance", "class_weight"), WEIGHTS),
+    **dict.fromkeys(("sigmoid", "boost_from_average"), "the penalty takes the plain logit"),
+    **dict.fromkeys(("early_stopping_rounds", "early_stopping_round", "early_stopping"), EARLY),
+}  # fmt: skip
+RATES = ("learning_rate", "eta", "shrinkage_rate")
+DEFAULT_RATES = {"xgboost": 0.3, "lightgbm": 0.1}
 
 
 @dataclass(frozen=True)
@@ -22,6 +39,7 @@ class TreeData:
     labels: np.ndarray  # (n,)
     weight: np.ndarray | None  # (n,)
     categories: np.ndarray  # (p,) bool
+    names: list[str]  # (p,) of the features
 
 
 @dataclass(frozen=True)
@@ -34,11 +52,21 @@ class Ensemble:
     def margins(self, X: np.ndarray, categories: np.ndarray) -> np.ndarray:
         """Return the logits of the positive class, (n,)."""
         if type(self.booster).__module__.startswith("xgboost"):
-            rows = _matrix(_module("xgboost"), X, categories)
+            rows = _matrix(_module("xgboost"), X, categories, self.booster.feature_names)
             raw = self.booster.predict(rows, output_margin=True)
         else:
             raw = self.booster.predict(X, raw_score=True)
         return np.asarray(raw, dtype=np.float64) + self.offset
+
+    def importances(self, count: int) -> np.ndarray:
+        """Return each feature's share of the gain of all splits, (p,); zero without splits."""
+        if type(self.booster).__module__.startswith("xgboost"):
+            names = self.booster.feature_names or [f"f{j}" for j in range(count)]
+            gains = self.booster.get_score(importance_type="total_gain")
+            found = np.array([float(gains.get(name, 0.0)) for name in names])
+        else:
+            found = np.asarray(self.booster.feature_importance("gain"), dtype=np.float64)
+        return found / (found.sum() or 1.0)
 
 
 def train(
@@ -47,6 +75,21 @@ def train(
     """Train a booster; without an objective, by its own cross-entropy."""
     run = _train_xgboost if name == "xgboost" else _train_lightgbm
     return run(data, rounds, params, objective)
+
+
+def check_params(params: dict[str, Any], own: list[str]) -> None:
+    """Raise where a parameter is not the booster's to take, or looks like one of our own."""
+    for name in params:
+        if name in REFUSED:
+            raise ValueError(f"`{name}` can't be set here: {REFUSED[name]}.")
+        if close := get_close_matches(name, own, 1, 0.8):
+            raise ValueError(f"unknown setting `{name}`; did you mean `{close[0]}`?")
+
+
+def learning_rate(name: str, params: dict[str, Any]) -> float:
+    """Return the share of a step that a booster takes."""
+    given = [float(params[rate]) for rate in RATES if rate in params]
+    return max([rate for rate in given if rate > 0], default=DEFAULT_RATES[name])
 
 
 def to_text(booster: Any) -> str:
@@ -82,18 +125,28 @@ def _matrix(
     xgboost: Any,
     X: np.ndarray,
     categories: np.ndarray,
+    names: list[str] | None,
     labels: np.ndarray | None = None,
     weight: np.ndarray | None = None,
 ) -> Any:
     kinds = ["c" if category else "q" for category in categories]
-    return xgboost.DMatrix(X, labels, weight=weight, feature_types=kinds, enable_categorical=True)
+    return xgboost.DMatrix(
+        X, labels, weight=weight, feature_names=names, feature_types=kinds, enable_categorical=True
+    )
+
+
+def _allowed(names: list[str], refused: str) -> list[str] | None:
+    """Return the features' names if the booster takes them all, else none."""
+    bad = any(letter in name for name in names for letter in refused)
+    return None if bad or len(set(names)) < len(names) else names
 
 
 def _train_xgboost(
     data: TreeData, rounds: int, params: dict[str, Any], objective: OTFObjective | None
 ) -> Ensemble:
     xgboost = _module("xgboost")
-    rows = _matrix(xgboost, data.X, data.categories, data.labels, data.weight)
+    names = _allowed(data.names, "[]<")
+    rows = _matrix(xgboost, data.X, data.categories, names, data.labels, data.weight)
     params = {"objective": "binary:logistic", "verbosity": 1, **params}
     if objective is not None and "base_score" not in params:
         # Where XGBoost itself would start, which it finds for objectives of its own only.
@@ -120,6 +173,7 @@ def _train_lightgbm(
         data.labels,
         weight=data.weight,
         init_score=start,
+        feature_name=_allowed(data.names, '",:[]{} ') or "auto",
         categorical_feature=np.flatnonzero(data.categories).tolist(),
         params={"verbosity": params["verbosity"]},
         free_raw_data=False,

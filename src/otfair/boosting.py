@@ -6,52 +6,32 @@ the second-order term is the cross-entropy's own, and the penalty's force is hel
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-import torch
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
 from otfair.arrays import Array
-from otfair.attributes import binary_labels, same_length
+from otfair.attributes import binary_labels
 from otfair.barycenter import BarycenterLoss
+from otfair.boosted_people import Population, read_call, same_people
 from otfair.constraints import People, check_weight
 from otfair.geometry import CostFunction, Geometry, PointCloud, Scale
-from otfair.losses import NormLoss, OTFLoss
+from otfair.losses import NormLoss, OTFLoss, cloud
 from otfair.metrics import ViolationOf
 from otfair.notions import Notion, as_notion
 from otfair.penalty import FairnessLoss
 from otfair.training import RESIDUAL, Training
 
 APPROACH = 3.0  # of the penalty that a full step may undo, as linearised; a round takes a share
-MEMORY = 0.1  # of that force which stays for the rounds to come
+MEMORY = 0.3  # of that force which stays for the rounds to come
+FADE = 0.9  # of the longest force allowed, which is allowed still in the next round
 LOWEST = 1e-16  # second-order term of a person, as in XGBoost
 REGULARIZERS = ("otf", "norm", "barycenter")
 METRICS = ("objective", "violation", "penalty", "auc")
 _UNSET: Any = object()
-
-
-@dataclass(frozen=True)
-class Population:
-    """People whom a booster predicts: labels, weights, and what the penalty knows of them."""
-
-    labels: np.ndarray  # (n,) zeros and ones
-    weight: np.ndarray  # (n,)
-    loss: FairnessLoss
-    violation: ViolationOf
-
-    def penalty(self, scores: np.ndarray, slope: bool = True) -> tuple[float, np.ndarray | None]:
-        """Return the penalty, a sum over people, and its slope in each copy's score, (n,)."""
-        h = torch.from_numpy(scores).requires_grad_(slope)
-        value = self.loss(h, pred_as_logit=False)
-        total = float(self.weight.sum())
-        if not slope:
-            return total * float(value), None
-        (pull,) = torch.autograd.grad(value, h)
-        unit = np.where(self.weight > 0, self.weight, 1.0)
-        return total * float(value.detach()), total * pull.numpy() / unit
 
 
 class OTFObjective:
@@ -65,7 +45,9 @@ class OTFObjective:
     ``XGBClassifier(objective=objective)``, ``lightgbm.train({"objective": objective}, data)`` or
     ``LGBMClassifier(objective=objective)``. The booster's rows must be the people of `fit`, in
     their order. It remembers the force of past rounds, and forgets it where all scores are equal,
-    which is how training begins; call `reset` before training from other scores.
+    which is how training begins; call `reset` before training from other scores, and train one
+    booster at a time. LightGBM copies the objects among its parameters: pass
+    ``lambda margins, rows: objective(margins, rows)`` to see `history_` afterwards.
 
     Boosters with an objective of one's own do not know where to start. For predictions as without
     it, pass ``base_score=objective.base_score`` to XGBoost with
@@ -86,6 +68,8 @@ class OTFObjective:
     ----------
     balance_ : the penalty's factor.
     base_score, init_score : where boosting starts: share of positives, and its logit, (n,).
+    approach : of the penalty that a full step may undo, 3 by default; at learning rates above 1/3
+        take 1 over the rate (docs/boosting.md).
     history_ : the penalty, a mean over people, of each round.
 
     Examples
@@ -113,21 +97,34 @@ class OTFObjective:
         cost: str | CostFunction = "euclidean",
         scale: Scale = "max",
     ) -> None:
-        if not 0 <= alpha <= 1:
-            raise ValueError(f"`alpha` must lie in [0, 1]; received {alpha!r}.")
         if regularizer not in REGULARIZERS:
             raise ValueError(
                 f"unknown regularizer {regularizer!r}; pass one of {', '.join(REGULARIZERS)}."
             )
-        if balance != "auto" and not (np.isreal(balance) and float(balance) > 0):
+        if not _positive(epsilon):
+            raise ValueError(f"`epsilon` must be positive and finite; received {epsilon!r}.")
+        if balance != "auto" and not _positive(balance):
             raise ValueError(
                 f'`balance` must be "auto" or a positive number; received {balance!r}.'
             )
-        self.notion, self.alpha, self.epsilon = as_notion(notion), alpha, epsilon
+        self.alpha = alpha
+        self.notion, self.epsilon = as_notion(notion), epsilon
         self.regularizer, self.balance = regularizer, balance
         self.cost, self.scale = cost, scale
+        self.approach = APPROACH
         self._populations: list[Population] = []
         self.reset()
+
+    @property
+    def alpha(self) -> float:
+        """Weight of fairness, from 0 (none) to 1 (nothing else)."""
+        return self._alpha
+
+    @alpha.setter
+    def alpha(self, value: float) -> None:
+        if value != 0 and not (_positive(value) and float(value) <= 1):
+            raise ValueError(f"`alpha` must lie in [0, 1]; received {value!r}.")
+        self._alpha = float(value)
 
     def fit(
         self,
@@ -149,9 +146,16 @@ class OTFObjective:
             leave the terms of an objective of one's own as they are.
         geometry : who is like whom, in place of X.
         """
+        if X is None and (geometry is None or self.balance == "auto"):
+            raise ValueError(
+                '`X` is missing. It says who is like whom, and `balance="auto"` trains a logistic '
+                "regression on it; with a `geometry`, pass a number for `balance`."
+            )
         people = self._people(sensitive_features, labels, sample_weight)
         y = binary_labels(labels, len(people.types), "OTFObjective")
-        self.fit_people(people, y, self._cloud(X) if geometry is None else geometry)
+        if geometry is None and self.regularizer == "otf":
+            geometry = cloud(X, people.weight, self.cost, self.scale)
+        self.fit_people(people, y, geometry)
         if self.balance == "auto":
             self.balance_by(np.asarray(X, dtype=np.float64))
         return self
@@ -174,16 +178,30 @@ class OTFObjective:
     def watch(
         self, X: Array, sensitive_features: Array, labels: Array, sample_weight: Array = None
     ) -> Self:
-        """Take people of another dataset, such as a validation set, for `metric` to speak of."""
+        """Take people of another dataset, such as a validation set, for `metric` to speak of.
+
+        Costs among them are in units of the training people's. Boosters tell datasets by labels
+        alone, so no two may have the same.
+        """
+        train = self._train
         people = self._people(sensitive_features, labels, sample_weight)
         y = binary_labels(labels, len(people.types), "OTFObjective")
-        self._populations.append(self._population(people, y, self._cloud(X)))
+        if any(np.array_equal(p.labels, y) for p in self._populations):
+            raise ValueError(
+                "these people have the labels of others that are watched, or trained on, in the "
+                "same order, and boosters tell datasets by nothing else; watch other people."
+            )
+        alike = None
+        if isinstance(train.loss, OTFLoss) and train.loss._geometry is not None:
+            alike = PointCloud(X, cost=self.cost, scale=train.loss._geometry.scale_)
+        self._populations.append(self._population(people, y, alike))
         return self
 
     def reset(self) -> Self:
         """Forget the force of past rounds, as before training anew."""
         self.history_: list[float] = []
         self._force: np.ndarray | None = None
+        self._most = 0.0
         for p in self._populations:
             if isinstance(p.loss, OTFLoss):
                 p.loss.forget()  # so that training again takes the same way
@@ -252,10 +270,11 @@ class OTFObjective:
         size = float(curvature @ slope**2)
         if equal or not size > 0:  # fair: nothing pulls
             return self._force
-        push = APPROACH * max(value, 0.0) / size * slope
-        most = self.strength * np.sqrt(size)
-        force = _at_most(self._force + push, curvature, most)
-        self._force = _at_most(self._force + MEMORY * push, curvature, most)
+        push = self.approach * max(value, 0.0) / size * slope
+        # The slope vanishes where scores pass through fairness: what holds them there must not.
+        self._most = max(self.strength * np.sqrt(size), FADE * self._most)
+        force = _at_most(self._force + push, curvature, self._most)
+        self._force = _at_most(self._force + MEMORY * push, curvature, self._most)
         return force
 
     @property
@@ -266,11 +285,6 @@ class OTFObjective:
 
     def _people(self, sensitive_features: Array, labels: Array, sample_weight: Array) -> People:
         return self.notion.people(sensitive_features, labels, sample_weight)
-
-    def _cloud(self, X: Array) -> Geometry | None:
-        if self.regularizer != "otf":
-            return None
-        return PointCloud(X, cost=self.cost, scale=self.scale)
 
     def _population(
         self, people: People, labels: np.ndarray, geometry: Geometry | None
@@ -315,7 +329,8 @@ class BoosterMetric:
 
     def value(self, labels: np.ndarray, margins: np.ndarray) -> float:
         """Return the metric of the people who have these labels."""
-        found = [p for p in self.objective._populations if np.array_equal(p.labels, labels)]
+        known = [self.objective._train, *self.objective._populations[1:]]
+        found = [p for p in known if np.array_equal(p.labels, labels)]
         if not found:
             raise ValueError(
                 f"the {len(labels)} people evaluated are not those of `fit`; name them first by "
@@ -335,33 +350,8 @@ class BoosterMetric:
         return (1 - alpha) * entropy + alpha * balance * penalty
 
 
-def read_call(
-    first: Any, second: Any, sample_weight: Any
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return labels, margins and weights of a call by any of the four conventions."""
-    if hasattr(second, "get_label"):
-        labels, margins, sample_weight = second.get_label(), first, second.get_weight()
-    else:
-        labels, margins = first, second
-    given = None if sample_weight is None or not len(sample_weight) else np.asarray(sample_weight)
-    return np.asarray(labels), np.asarray(margins, dtype=np.float64).reshape(-1), given
-
-
-def same_people(
-    p: Population, labels: np.ndarray, margins: np.ndarray, given: np.ndarray | None
-) -> None:
-    """Raise unless a booster trains on the people of `fit`, with their weights or without any."""
-    same_length("the booster's dataset", len(margins), len(p.labels), "fit")
-    if not np.array_equal(labels, p.labels):
-        raise ValueError(
-            "the booster's labels differ from those given to `fit`; pass the same people, in the "
-            "same order, with labels 0 and 1."
-        )
-    if given is not None and not np.allclose(given, p.weight, rtol=1e-5):
-        raise ValueError(
-            "the booster's weights differ from those of `fit`; pass `sample_weight` to "
-            "`objective.fit`, which applies it once."
-        )
+def _positive(value: Any) -> bool:
+    return isinstance(value, Real) and 0 < float(value) < np.inf
 
 
 def _at_most(force: np.ndarray, curvature: np.ndarray, most: float) -> np.ndarray:

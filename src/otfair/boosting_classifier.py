@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -18,10 +19,20 @@ from sklearn.utils.validation import _check_sample_weight, _check_y, check_is_fi
 
 from otfair.arrays import Array
 from otfair.attributes import same_length
-from otfair.boosters import BOOSTERS, Ensemble, TreeData, from_text, to_text, train
+from otfair.boosters import (
+    BOOSTERS,
+    Ensemble,
+    TreeData,
+    check_params,
+    from_text,
+    learning_rate,
+    to_text,
+    train,
+)
 from otfair.boosting import OTFObjective
 from otfair.encoder import TableEncoder
-from otfair.geometry import Geometry, PointCloud
+from otfair.geometry import Geometry
+from otfair.losses import cloud
 from otfair.metrics import ViolationOf
 from otfair.notions import Notion, as_notion
 from otfair.saving import SaveMixin
@@ -74,6 +85,7 @@ class OTFBoostingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type:
     Attributes
     ----------
     classes_ : (2,) labels, the positive one last.
+    feature_importances_ : each column's share of the gain of all splits, (p,).
     booster_ : the trained ``Booster`` of XGBoost or LightGBM. LightGBM's does not know the margin
         at which it started, ``offset_``, which is added to what it predicts.
     alpha_ : the weight of fairness that was used.
@@ -172,6 +184,7 @@ class OTFBoostingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type:
                 stage.violation,
                 self._train(stage, 0.0),
                 self.max_violation,
+                remedy="Allow more of it, add rounds (`n_estimators`), or add features.",
                 verbose=self.verbose,
             )
         return self._keep(model, stage)
@@ -221,6 +234,11 @@ class OTFBoostingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type:
             self._booster = from_text(self.booster, self.model_text_)
         return self._booster
 
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Each column's share of the gain of all splits, (p,)."""
+        return Ensemble(self.booster_, self.offset_).importances(self.n_features_in_)
+
     def cost_matrix_of(self, X: Array) -> np.ndarray:
         """Return the encoded features by which people of X are alike, (n, q)."""
         encoder = TableEncoder()
@@ -246,19 +264,22 @@ class OTFBoostingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type:
             raise ValueError(
                 f"unknown booster {self.booster!r}; pass one of {', '.join(BOOSTERS)}."
             )
-        if "objective" in self._more:
-            raise ValueError("`objective` is what this class provides; leave it out.")
-        check_ranges(self, ("alpha", "epsilon", "max_violation", "validation_fraction"))
+        check_ranges(
+            self, ("alpha", "epsilon", "max_violation", "validation_fraction", "n_estimators")
+        )
+        check_params(self._more, self._get_param_names())
         self._objective()
 
     def _objective(self) -> OTFObjective:
-        return OTFObjective(
+        objective = OTFObjective(
             self.notion,
             self.alpha,
             self.epsilon,
             regularizer=self.regularizer,
             balance=self.balance,
         )
+        objective.approach = min(objective.approach, 1 / learning_rate(self.booster, self._more))
+        return objective
 
     def _begin(
         self, X: Array, y: Array, sensitive_features: Array, sample_weight: Array, needed: bool
@@ -292,12 +313,15 @@ class OTFBoostingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type:
             labels[kept],
             None if weight is None else weight[kept],
             is_category(self.columns_),
+            [column.name for column in self.columns_],
         )
         objective, self.balance_ = None, 1.0
         if needed and people is not None:
             alike = encoded[kept][:, self._positions()]
-            geometry = PointCloud(alike) if self.geometry is None else self.geometry
-            objective = self._objective().fit_people(people.take(kept), labels[kept], geometry)
+            trained, geometry = people.take(kept), self.geometry
+            if geometry is None:
+                geometry = cloud(alike, trained.weight, "euclidean", "max")
+            objective = self._objective().fit_people(trained, labels[kept], geometry)
             if self.balance == "auto":
                 objective.balance_by(encoded[kept])
             self.balance_ = objective.balance_
@@ -322,17 +346,23 @@ class OTFBoostingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type:
         if self.cost_features is None:
             return list(range(width[-1]))
         names = [column.name for column in self.columns_]
-        out: list[int] = []
         given = self.cost_features
-        for item in [given] if isinstance(given, (str, int)) else given:
+        given = [given] if isinstance(given, (str, Integral)) else list(given)
+        if len(given) == len(names) and all(isinstance(item, (bool, np.bool_)) for item in given):
+            given = np.flatnonzero(given).tolist()
+        chosen: set[int] = set()
+        for item in given:
             if item in names:
-                j = names.index(item)
-            elif isinstance(item, (int, np.integer)) and 0 <= item < len(names):
-                j = int(item)
+                chosen.add(names.index(item))
+            elif isinstance(item, Integral) and not isinstance(item, bool) and item < len(names):
+                chosen.add(range(len(names))[int(item)])
             else:
                 raise ValueError(f"`cost_features` names {item!r}; X has {names}.")
-            out += range(width[j], width[j + 1])
-        return out
+        if not chosen:
+            raise ValueError(
+                "`cost_features` chooses no column; name those by which people are alike."
+            )
+        return [k for j in sorted(chosen) for k in range(width[j], width[j + 1])]
 
     def _train(self, stage: _Stage, alpha: float) -> Ensemble:
         params = dict(self._more)
@@ -340,9 +370,8 @@ class OTFBoostingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type:
             params["n_jobs"] = self.n_jobs
         if self.random_state is not None:
             seed = check_random_state(self.random_state).randint(2**31 - 1)
-            params["random_state"] = (
-                self.random_state if isinstance(self.random_state, int) else int(seed)
-            )
+            given = isinstance(self.random_state, Integral)
+            params["random_state"] = int(self.random_state if given else seed)
         objective = stage.objective if alpha else None
         if objective is not None:
             objective.reset().alpha = alpha

@@ -24,9 +24,9 @@ from otfair.arrays import Array
 from otfair.attributes import same_length
 from otfair.barycenter import BarycenterLoss
 from otfair.constraints import People
-from otfair.geometry import Geometry, PointCloud
+from otfair.geometry import Geometry
 from otfair.lbfgs import Minimum
-from otfair.losses import NormLoss, OTFLoss
+from otfair.losses import NormLoss, OTFLoss, cloud
 from otfair.metrics import ViolationOf
 from otfair.notions import Notion, as_notion
 from otfair.penalty import FairnessLoss
@@ -332,8 +332,8 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
         if self.mode == "batch":
             training.batches = (features, people)
             return loss
-        cloud = PointCloud(features, cost=loss.cost, scale=loss.scale)
-        return loss.fit_people(people, cloud if self.geometry is None else self.geometry)
+        alike = cloud(features, people.weight, loss.cost, loss.scale)
+        return loss.fit_people(people, alike if self.geometry is None else self.geometry)
 
     def _balance(self, training: Training, free: Minimum) -> float:
         if training.loss is None:

@@ -91,15 +91,6 @@ class People:
         columns : indices of the people who may receive score. By default everybody, which are the
             rows themselves when `rows` is not given either.
         """
-        return (
-            self._everybody if rows is None and columns is None else self._constrain(rows, columns)
-        )
-
-    @cached_property
-    def _everybody(self) -> Constraints:
-        return self._constrain(None, None)
-
-    def _constrain(self, rows: Array, columns: Array) -> Constraints:
         table, types, weight = self.table, self.types, self.weight
         row_types, row_weight = _take(types, rows, "rows"), _take(weight, rows, "rows")
         column_types = _take(types, columns, "columns")

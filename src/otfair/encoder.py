@@ -361,6 +361,9 @@ def _positions(
 ) -> NDArray[np.intp]:
     """Output column of each row within its block, or UNKNOWN."""
     known = {level: position for position, level in enumerate(levels)}
+    if set(levels) <= {"False", "True"}:  # which may come as numbers another time
+        same = {"0": "False", "0.0": "False", "1": "True", "1.0": "True"}
+        labels = [same.get(label, label) for label in labels]
     lookup = [known.get(label, UNKNOWN) for label in labels]
     lookup.append(len(levels) if missing else UNKNOWN)  # code -1 is the last entry
     return np.asarray(lookup, dtype=np.intp)[codes]

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from otfair.arrays import Array
+from otfair.arrays import Array, to_tensor
 from otfair.constraints import Constraints, People
 from otfair.geometry import CostFunction, Geometry, PointCloud, Scale
 from otfair.notions import Notion
@@ -91,7 +91,7 @@ class OTFLoss(FairnessLoss):
         """
         people = self._typed(sensitive, labels, sample_weight)
         if geometry is None and X is not None:
-            geometry = PointCloud(X, cost=self.cost, scale=self.scale)
+            geometry = cloud(X, people.weight, self.cost, self.scale)
         return self.fit_people(people, geometry)
 
     def fit_people(self, people: People, geometry: Geometry | None = None) -> Self:
@@ -161,6 +161,15 @@ class OTFLoss(FairnessLoss):
             return None
         smooth, relaxed = zip(*(self._duals.get(name, (0.0, 0.0)) for name in constraints.names))
         return list(smooth), list(relaxed)
+
+
+def cloud(X: Array, weight: Tensor, cost: str | CostFunction, scale: Scale) -> PointCloud:
+    """Return a point cloud whose scale is that of the people who have weight, (n,)."""
+    if isinstance(scale, str) and bool((weight == 0).any()):
+        people = to_tensor(X, "X", ndim=2)
+        counted = people[(weight > 0).to(people.device)]
+        scale = PointCloud(counted, cost=cost, scale=scale).scale_
+    return PointCloud(X, cost=cost, scale=scale)
 
 
 class NormLoss(FairnessLoss):

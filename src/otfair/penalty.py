@@ -62,6 +62,7 @@ class FairnessLoss(nn.Module, ABC):
         self.last: Diagnostics | None = None
         self.register_buffer("balance", torch.ones((), dtype=torch.float64))
         self._people: People | None = None
+        self._everybody: Constraints
         self._memory = Memory()
 
     def fit(
@@ -82,6 +83,7 @@ class FairnessLoss(nn.Module, ABC):
     def fit_people(self, people: People) -> Self:
         """Take a dataset whose people a notion has typed already."""
         self._people, self._memory = people.to_tensors(), Memory()
+        self._everybody = self._people.constraints()
         return self
 
     def forward(
@@ -173,7 +175,8 @@ class FairnessLoss(nn.Module, ABC):
             as_logit = self.pred_as_logit if pred_as_logit is None else pred_as_logit
             scores = _scores(pred, as_logit)
             people, rows = self._batch(features, sensitive, labels, index)
-            constraints = people.constraints(rows=rows)
+            whole = people is self._people and rows is None
+            constraints = self._everybody if whole else people.constraints(rows=rows)
             if len(constraints.types) != len(scores):
                 raise ValueError(
                     f"`pred` has {len(scores)} entries but the batch has {len(constraints.types)} "

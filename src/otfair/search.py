@@ -19,6 +19,7 @@ def weakest_alpha(
     start: Model,
     limit: float,
     *,
+    remedy: str = "Allow more of it, or add features.",
     verbose: bool = False,
 ) -> tuple[float, Model]:
     """Return the weakest strength whose model violates fairness by at most `limit`, and the model.
@@ -31,6 +32,7 @@ def weakest_alpha(
     violation : judges a model.
     start : the model without regularisation.
     limit : the largest violation allowed.
+    remedy : what to do where none is fair enough.
     verbose : show progress.
     """
     tried = [(violation(start), 0.0, start)]
@@ -44,7 +46,7 @@ def weakest_alpha(
         lowest, alpha, model = min(tried, key=lambda found: found[0])
         warnings.warn(
             f"no alpha up to {ALPHAS[-1]} meets max_violation={limit}: the lowest violation is "
-            f"{lowest:.3g}, at alpha={alpha:g}. Allow more of it, or add features.",
+            f"{lowest:.3g}, at alpha={alpha:g}. {remedy}",
             stacklevel=4,
         )
         return alpha, model

@@ -29,6 +29,7 @@ RANGES: dict[str, tuple[float, float, type]] = {
     "validation_fraction": (0, 1, numbers.Real),
     "tol": (0, np.inf, numbers.Real),
     "learning_rate": (0, np.inf, numbers.Real),
+    "n_estimators": (1, np.inf, numbers.Integral),
     "max_iter": (1, np.inf, numbers.Integral),
     "epochs": (1, np.inf, numbers.Integral),
     "batch_size": (1, np.inf, numbers.Integral),
@@ -57,7 +58,7 @@ def check_ranges(estimator: Any, names: Iterable[str]) -> None:
 
 def check_settings(estimator: Any) -> None:
     """Raise where a setting of an `OTFClassifier` makes no sense."""
-    check_ranges(estimator, RANGES)
+    check_ranges(estimator, [name for name in RANGES if name != "n_estimators"])
     for name, known in KNOWN.items():
         own = name == "regularizer" and isinstance(estimator.regularizer, FairnessLoss)
         if not own and getattr(estimator, name) not in known:
