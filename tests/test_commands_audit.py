@@ -72,7 +72,9 @@ def test_labels_are_chosen_and_gaps_are_counted(tmp_path):
     frame.loc[10:12, "p"] = np.nan
     frame.loc[20:23, "sex"] = None
     table = write(frame, tmp_path / "t.csv")
-    refused(otfair("audit", table, *BASE), "3 of 200 scores are missing", "--skip-unscored")
+    refused(
+        otfair("audit", table, *BASE), "3 of 200 scores are missing, the first in line 12", "--skip"
+    )
     some = (*BASE, "--positive", "no", "--skip-unscored")
     assert "note: 5 rows are left out: no label" in otfair("audit", table, *some).out
     data = otfair("audit", table, *some, "--json").data
@@ -246,6 +248,11 @@ def test_scores_alone_and_from_standard_input(monkeypatch):
         ({}, ["--weight", "p"], ["can't be two of"]),
         ({}, ["--control", "are"], ["did you mean 'area'?"]),
         ({}, ["--control", "sex"], ["can't be two of"]),
+        (
+            {"p": [0.5, 0.25, "x"] + [0.125] * 37},
+            [],
+            ["in 1 of 40 rows, the first is 'x' in line 4", "empty them and pass `--skip-unscored"],
+        ),
         ({"p": "0,5"}, [], ["--decimal ,"]),
         ({"p": "74.8 %"}, [], ["'74.8 %'", "look like percentages: remove the %"]),
         ({"p": None}, [], ["--score p: the column is empty"]),
@@ -266,6 +273,25 @@ def test_a_report_that_can_not_be_written_is_said_before_the_work(table, monkeyp
     monkeypatch.setattr("otfair.commands.audit.audit", lambda *_, **__: pytest.fail("audited"))
     refused(otfair("audit", table, *BASE, "-o", table / "r.html"), "can't write to")
     refused(otfair("audit", table, *BASE, "-o", table), "is the table that is read")
+
+
+def test_columns_that_are_nearly_numbers_are_noted(tmp_path):
+    frame = loans(60).astype({"income": object})
+    frame.loc[3, "income"] = "n.a."
+    frame["up"] = [f"{k}%" for k in range(60)]
+    table = write(frame, tmp_path / "t.csv")
+    said = otfair("audit", table, *BASE, "-o", tmp_path / "r.html")
+    notes = [
+        "column 'income': 1 of 60 values count as missing, such as 'n.a.' (line 5)",
+        "column 'up': values such as '0%' (line 2) are percentages; remove the % to have numbers",
+    ]
+    page = (tmp_path / "r.html").read_text()
+    for note in notes:
+        assert f"note: {note}" in said.out
+        assert note.replace("'", "&#39;") in page
+    record = otfair("audit", table, *BASE, "--json", "--drop", "up").data["record"]
+    assert record["missing"] == {"income": 1}
+    assert record["notes"] == notes[:1]
 
 
 def test_hostile_text_stays_text(tmp_path):

@@ -107,7 +107,7 @@ def test_gaps_are_known_from_text_that_should_be_a_number(model, people):
     wrong = frame.astype({"income": object})
     wrong.iloc[6, wrong.columns.get_loc("income")] = "12,000"
     write(wrong, path)
-    refused(otfair("predict", model, path), "'income'", "'12,000' in row 7")
+    refused(otfair("predict", model, path), "'income'", "'12,000' in line 8")
 
 
 def test_values_that_were_never_seen_are_told(model, people):

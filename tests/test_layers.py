@@ -54,6 +54,7 @@ def test_every_core_module_has_a_layer():
         "lbfgs",
         "losses",
         "metrics",
+        "numerals",
         "penalty",
         "rendering",
         "saving",

@@ -13,16 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from otfair.tables import (
-    Table,
-    TableError,
-    nearest,
-    read_sensitive,
-    read_table,
-    require_columns,
-    split_names,
-    without_gaps,
-)
+from otfair.commands._columns import read_sensitive, require_columns, split_names, without_gaps
+from otfair.tables import Table, TableError, nearest, read_table
 
 PEOPLE = [["age", "job", "score"], ["31", "cook", "0.5"], ["45", "clerk", "0.25"]]
 
@@ -191,7 +183,13 @@ def test_standard_input(monkeypatch):
         (b"PAR1 and then nothing", "damaged Parquet"),
         (gzip.compress(b"a,b\n1,2\n")[:-4], "gzipped and damaged"),
         (b"\x1f\x8bnothing", "gzipped and damaged"),
-        (b'a,b\n1,"2\n3,4\n5,6\n', "line 4 has 2 fields|quote not closed"),
+        (b'a,b\n1,"2\n3,4\n5,6\n', "within a row that begins in line 2. Is a quote not closed"),
+        (b'a,b\n1,2\n3,"4\n5,6\n7,8",9,"\n', "Is a quote not closed that opens in line 3"),
+        (b'a,b,c\n1,2,3\n3,"4,5\n', "Is a quote not closed that opens in line 3"),
+        (b'[{"a": 1}]', "is a JSON file"),
+        (b'{"a": [1]}', "is a JSON file"),
+        (("a,b\n1,2\n" * 9).encode("utf-16-le"), "--encoding utf-16-le"),
+        (("a,b\n1,2\n" * 9).encode("utf-16-be"), "--encoding utf-16-be"),
         (b'a\n"' + b"x" * 200_000, "quote not closed"),
     ],
 )
@@ -282,7 +280,7 @@ def test_integers_with_a_gap_are_integers_once_it_is_gone():
         ("sexx", "no column 'sexx' for --sensitive, did you mean 'sex'"),
         ("age:number", "Write age:continuous or age:categorical"),
         ("nope:continuous", "no column 'nope'"),
-        ("sex:continuous", "holds text, such as 'f'"),
+        ("sex:continuous", "holds text in 2 of 3 rows, the first is 'f' in row 1"),
         (":continuous", "no column ':continuous'"),
     ],
 )
@@ -311,3 +309,54 @@ def test_names():
     assert nearest("SEX", ["age"]) == ""
     with pytest.raises(TableError, match=r"no column 'x', 'y' for --drop\. Its columns are: age"):
         require_columns(TABLE, ["x", "y"], "--drop")
+
+
+YEARS = [str(year) for year in range(20, 60)]
+
+
+@pytest.mark.parametrize(
+    ("values", "remark"),
+    [
+        ([*YEARS, "n.a."], "1 of 41 values count as missing, such as 'n.a.' (line 42)"),
+        (["Unknown", *YEARS, "-"], "2 of 42 values count as missing, such as 'Unknown' (line 2)"),
+        ([*YEARS, "old"], "40 of 41 values are numbers, 'old' (line 42) is not, so that it is"),
+        (["old", *YEARS, "x"], "40 of 42 values are numbers, 'old' (line 2) and 1 others are not"),
+        ([f"{year}%" for year in YEARS], "values such as '20%' (line 2) are percentages; remove"),
+        (["$1,250", "$900"], "values such as '$1,250' (line 2) are amounts of money"),
+        (["0,5", "1,25"], "values such as '0,5' (line 2) have a decimal comma; pass `--decimal ,`"),
+        (["950", "1'250"], 'values such as "1\'250" (line 3) have separators of thousands'),
+        ([*YEARS, "01234"], ""),  # codes
+        ([*YEARS, *["cook", "clerk"] * 9], ""),  # far from numbers
+        (["1", "2", "unknown"], ""),  # names of groups
+        (YEARS, ""),
+        (["cook", "clerk"], ""),
+    ],
+)
+def test_columns_that_are_nearly_numbers_are_told(tmp_path, values, remark):
+    rows = "\n".join(f'"{value}",1' for value in values)
+    table = read_table(written(tmp_path, f"age,x\n{rows}\n"))
+    said = table.remarks.get("age", "")
+    assert said.startswith(remark)
+    assert bool(said) == bool(remark)
+    assert "x" not in table.remarks
+    numbers = pd.api.types.is_numeric_dtype(table.frame["age"])
+    assert numbers == (values == YEARS or "missing" in remark)
+    if numbers:
+        gaps = [text not in YEARS for text in values]
+        assert table.frame["age"].isna().tolist() == gaps
+
+
+def test_a_place_is_a_line_of_the_file(tmp_path):
+    # Blank lines and values of two lines make lines differ from rows.
+    table = read_table(written(tmp_path, 'a,b\n\n1,"x\ny"\n2,z\n\n\n3,z\nold,z\n'))
+    assert [table.place(row) for row in range(4)] == ["line 3", "line 5", "line 8", "line 9"]
+    assert table.no_number("a") == ("old", "line 9", 1)
+    assert Table(frame=FRAME, source="people.parquet").place(0) == "row 1"
+
+
+def test_a_file_is_suggested_whatever_its_suffix(tmp_path):
+    written(tmp_path, lines(), "people.csv.gz")
+    written(tmp_path, lines(), "b.csv")
+    for asked, meant in (("b.parquet", "b.csv"), ("peopel.csv", "people.csv.gz")):
+        with pytest.raises(TableError, match=f"did you mean '{meant}'"):
+            read_table(tmp_path / asked)

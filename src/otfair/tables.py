@@ -1,7 +1,8 @@
 """Tables from files: CSV of any separator or Parquet, plain or gzipped, with no surprises in types.
 
 A column of a CSV file is a number where every value of it is written as one, and text otherwise:
-codes with leading zeros, integers too long for a float and "1,234" stay the text they are.
+codes with leading zeros, integers too long for a float and "1,234" stay the text they are, and a
+column that nearly is numbers comes with a remark.
 """
 
 from __future__ import annotations
@@ -13,26 +14,24 @@ import io
 import re
 import sys
 import zlib
+from array import array
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "?")  # not "None", which names a value
+from otfair.numerals import typed
+
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 SAMPLE = 1 << 16  # characters by which the separator is found
 CONTROLS = bytes({*range(32)} - {9, 10, 12, 13, 27})  # which text hardly holds
-LARGEST_WHOLE = 2**53  # beyond it, floats skip integers
-WHOLE = re.compile(r"[+-]?(?:0|[1-9][0-9]*)")
-NUMBER = re.compile(
-    r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.I
-)
 
 
 class TableError(ValueError):
@@ -47,6 +46,19 @@ class Table:
     source: str  # what to call it
     sha256: str | None = None  # of the file as it is stored
     format: str = ""  # such as "CSV, comma, utf-8"
+    lines: np.ndarray | None = None  # (n,) in which line of a CSV file each row begins
+    remarks: dict[str, str] = field(default_factory=dict)  # on columns that are nearly numbers
+
+    def place(self, row: int) -> str:
+        """Say where a row is: in which line of a CSV file, else which row, counted from 1."""
+        return f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
+
+    def no_number(self, name: str) -> tuple[str, str, int]:
+        """Return the first value of a column of text that is no number, its place, how many are."""
+        known = self.frame[name].dropna().astype(str)
+        odd = known[pd.to_numeric(known, errors="coerce").isna()]
+        odd = odd if len(odd) else known
+        return str(odd.iloc[0]), self.place(int(odd.index[0])), len(odd)
 
 
 def read_table(
@@ -87,6 +99,8 @@ def read_table(
     stored = _bytes(Path(path), name)
     digest = hashlib.sha256(stored).hexdigest()
     data, zipped = stored, stored[:2] == b"\x1f\x8b"
+    lines: np.ndarray | None = None
+    remarks: dict[str, str] = {}
     if zipped:
         try:
             data = gzip.decompress(stored)
@@ -100,17 +114,22 @@ def read_table(
         mark = next((e for m, e in BYTE_ORDER_MARKS.items() if data.startswith(m)), "utf-8")
         encoding = encoding or mark
         _refuse_binary(data, name, encoding)
-        frame, found = _read_csv(data, name, separator, encoding, decimal)
+        frame, found, lines, remarks = _read_csv(data, name, separator, encoding, decimal)
         kind = f"CSV, {SEPARATORS.get(found, repr(found))}, {encoding}"
     if not len(frame):
         raise TableError(f"{name} has columns but no rows. Pass a table of people, one a row.")
     return Table(
-        frame=frame, source=name, sha256=digest, format=kind + (", gzipped" if zipped else "")
+        frame=frame,
+        source=name,
+        sha256=digest,
+        format=kind + (", gzipped" if zipped else ""),
+        lines=lines,
+        remarks=remarks,
     )
 
 
-def nearest(name: str, names: Iterable[str]) -> str:
-    """Return ", did you mean 'x'?" for the nearest name, or nothing.
+def nearest(name: str, names: Iterable[str] | Mapping[str, str]) -> str:
+    """Return ", did you mean 'x'?" for the nearest name, or what stands for it, or nothing.
 
     Examples
     --------
@@ -118,7 +137,8 @@ def nearest(name: str, names: Iterable[str]) -> str:
     >>> nearest("Sex", ["age", "sex"])
     ", did you mean 'sex'?"
     """
-    folded = {n.casefold(): n for n in names}
+    called = names if isinstance(names, Mapping) else {n: n for n in names}
+    folded = {n.casefold(): shown for n, shown in called.items()}
     close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
     return f", did you mean {folded[close[0]]!r}?" if close else ""
 
@@ -135,103 +155,6 @@ def shown(text: str) -> str:
     return text if text.isprintable() else repr(text)
 
 
-def require_columns(table: Table, names: Iterable[str], option: str) -> list[str]:
-    """Return the names, all of which the table must have."""
-    known = [str(c) for c in table.frame.columns]
-    absent = [name for name in names if name not in known]
-    if absent:
-        hint = nearest(absent[0], known)
-        listed = ", ".join(map(shown, known[:20])) + (", ..." if len(known) > 20 else "")
-        raise TableError(
-            f"{table.source} has no column {', '.join(map(repr, absent))} for {option}"
-            f"{hint or '.'} Its columns are: {listed}."
-        )
-    return list(names)
-
-
-def split_names(given: Iterable[str], columns: Iterable[str]) -> list[str]:
-    """Split "a,b" into names; a comma may be part of one where a column is called so.
-
-    Examples
-    --------
-    >>> from otfair.tables import split_names
-    >>> split_names(["age,job,income, gross"], ["age", "job", "income, gross"])
-    ['age', 'job', 'income, gross']
-    """
-    known, out = set(columns), []
-    for text in given:
-        if text in known:
-            out.append(text)
-            continue
-        parts = text.split(",")
-        while parts:
-            joined = (",".join(parts[:k]).strip() for k in range(1, len(parts) + 1))
-            name = next((name for name in joined if name in known), parts[0].strip())
-            out.append(name)
-            parts = parts[name.count(",") + 1 :]
-    return list(dict.fromkeys(name for name in out if name))
-
-
-def read_sensitive(table: Table, given: Iterable[str]) -> pd.DataFrame:
-    """Return sensitive columns given as "sex", "age:continuous" or "code:categorical".
-
-    A column whose name holds a colon is meant where the whole text is its name. Numbers that are
-    to be groups become text; those that are to be continuous become floats.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from otfair.tables import Table, read_sensitive
-    >>> table = Table(frame=pd.DataFrame({"age": [30, 40], "code": [1, 2]}), source="people")
-    >>> read_sensitive(table, ["age:continuous", "code:categorical"]).dtypes.astype(str).to_dict()
-    {'age': 'float64', 'code': 'object'}
-    """
-    columns = list(table.frame.columns)
-    out: dict[str, Any] = {}
-    for text in given:
-        name, _, kind = text.rpartition(":")
-        if text in columns or not name:
-            name, kind = text, ""
-        elif kind not in ("continuous", "categorical"):
-            if name in columns:
-                raise TableError(
-                    f"--sensitive {text}: received {kind!r}, which is no kind of column. Write "
-                    f"{name}:continuous or {name}:categorical."
-                )
-            name, kind = text, ""
-        require_columns(table, [name], "--sensitive")
-        if name in out:
-            raise TableError(f"--sensitive names {name!r} twice; name it once.")
-        out[name] = _as_kind(table.frame[name], kind)
-    return pd.DataFrame(out)
-
-
-def continuous_names(sensitive: pd.DataFrame) -> list[str]:
-    """Return which columns of `read_sensitive` are numbers rather than groups for sure."""
-    return [str(c) for c in sensitive if sensitive[c].dtype == np.float64]
-
-
-def _as_kind(column: pd.Series[Any], kind: str) -> Any:
-    """Return a sensitive column as floats, integers or text; missing values stay missing."""
-    gaps = column.isna()
-    numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-    if kind == "continuous":
-        if not numeric:
-            example = column[~gaps].astype(str).iloc[0] if (~gaps).any() else ""
-            raise TableError(
-                f"sensitive column {column.name!r} is to be continuous but holds text, such as "
-                f"{example!r}. Write its numbers plainly, or leave ':continuous' out."
-            )
-        return column.astype(np.float64)
-    if kind == "" and numeric:
-        whole = (column[~gaps].astype(np.float64) % 1 == 0).all()
-        # A gap would make floats of integers, and floats are never groups.
-        return column.astype(("Int64" if gaps.any() else np.int64) if whole else np.float64)
-    text = column.astype(object)
-    text[~gaps] = [plain_text(v) for v in text[~gaps]]
-    return text.where(~gaps, None)
-
-
 def plain_text(value: Any) -> str:
     """Return a value as text; a whole number has no point, whatever type a gap made of it.
 
@@ -244,18 +167,12 @@ def plain_text(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def without_gaps(frame: pd.DataFrame, rows: Any) -> pd.DataFrame:
-    """Return rows of sensitive columns that have no gap, with plain integers."""
-    kept: pd.DataFrame = frame[rows].reset_index(drop=True)
-    return kept.astype({c: np.int64 for c in kept if isinstance(kept[c].dtype, pd.Int64Dtype)})
-
-
 def _bytes(path: Path, name: str) -> bytes:
     try:
         data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
     except FileNotFoundError:
         beside = [p.name for p in path.parent.glob("*")] if path.parent.is_dir() else []
-        hint = nearest(path.name, beside)
+        hint = nearest(path.name, beside) or nearest(path.stem, {Path(b).stem: b for b in beside})
         raise TableError(f"there is no file {name}{hint or '. Check its path.'}") from None
     except IsADirectoryError:
         raise TableError(f"{name} is a folder; name a file in it.") from None
@@ -271,7 +188,14 @@ def _refuse_binary(data: bytes, name: str, encoding: str) -> None:
         raise TableError(
             f"{name} is a zip archive or an Excel workbook. Unpack it, or save the sheet as CSV."
         )
+    if re.match(rb'\s*(\{\s*"|\[\s*[\[{])', data[:SAMPLE]):
+        raise TableError(f"{name} is a JSON file. Save it as CSV, one row a person.")
     sample = data[:SAMPLE]
+    for start, order in ((1, "le"), (0, "be")):
+        if sample[start::2].count(0) > len(sample) / 5 and not re.search("16|32", encoding):
+            raise TableError(
+                f"{name} looks like UTF-16 without a mark. Pass `--encoding utf-16-{order}`."
+            )
     odd = len(sample) - len(sample.translate(None, CONTROLS))
     if (b"\0" in sample or odd > max(100, len(sample) / 20)) and not re.search("16|32", encoding):
         raise TableError(f"{name} is a binary file, neither CSV nor Parquet. Export it as CSV.")
@@ -306,10 +230,10 @@ def _read_parquet(data: bytes, name: str) -> pd.DataFrame:
 
 def _read_csv(
     data: bytes, name: str, separator: str | None, encoding: str, decimal: str
-) -> tuple[pd.DataFrame, str]:
+) -> tuple[pd.DataFrame, str, np.ndarray | None, dict[str, str]]:
     try:
         separator = separator or _find_separator(data, encoding)
-        header = _check_rows(data, name, separator, encoding)
+        header, lines = _check_rows(data, name, separator, encoding)
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise TableError(
@@ -329,8 +253,16 @@ def _read_csv(
         )  # fmt: skip
     except pd.errors.ParserError as error:
         reason = str(error).removeprefix("Error tokenizing data. C error: ")
-        raise TableError(f"{name} can't be read ({reason}); is a quote not closed?") from None
-    return pd.DataFrame({c: _typed(raw.pop(c), decimal) for c in header}), separator
+        if reason.startswith("EOF inside string") and len(lines):
+            reason = f"the file ends within a row that begins in line {lines[-1]}"
+        raise TableError(f"{name} can't be read: {reason}. Is a quote not closed?") from None
+    columns: dict[str, pd.Series[Any]] = {}
+    remarks: dict[str, str] = {}
+    for c in header:
+        columns[c], remark = typed(raw.pop(c), decimal, lines)
+        remarks |= {c: remark} if remark else {}
+    frame = pd.DataFrame(columns)
+    return frame, separator, lines if len(lines) == len(frame) else None, remarks
 
 
 def _lines(data: bytes, encoding: str) -> io.TextIOWrapper:
@@ -353,20 +285,35 @@ def _find_separator(data: bytes, encoding: str) -> str:
     return found
 
 
-def _check_rows(data: bytes, name: str, separator: str, encoding: str) -> list[str]:
-    """Return the names of the columns; every row must have as many fields."""
+def _check_rows(
+    data: bytes, name: str, separator: str, encoding: str
+) -> tuple[list[str], np.ndarray]:
+    """Return the names of the columns, and in which line each row begins; all have as many fields.
+
+    Rows of a quote that is not closed have many lines.
+    """
     reader = csv.reader(_lines(data, encoding), delimiter=separator, skipinitialspace=True)
-    rows = (row for row in reader if row)
-    header = [text.strip() for text in next(rows, [])]
-    for row in rows:
-        if len(row) != len(header):
+    header: list[str] | None = None
+    begins, end = array("q"), 0
+    for row in reader:
+        begin, end = end + 1, reader.line_num
+        if not row:
+            continue
+        if header is None:
+            header = [text.strip() for text in row]
+        elif len(row) != len(header):
+            text = "".join(islice(_lines(data, encoding), begin - 1, end))
+            hint = f" Is a quote not closed that opens in line {begin}?" * (text.count('"') % 2)
             raise TableError(
-                f"{name} is ragged: line {reader.line_num} has {len(row)} fields, the header has "
+                f"{name} is ragged: line {end} has {len(row)} fields, the header has "
                 f"{len(header)}. Quote values that hold a {separator!r}, or pass `--separator`."
+                f"{hint}"
             )
-    header = [text or f"column {i}" for i, text in enumerate(header, 1)]
+        else:
+            begins.append(begin)
+    header = [text or f"column {i}" for i, text in enumerate(header or [], 1)]
     _refuse_twins(header, name)
-    return header
+    return header, np.array(begins, dtype=np.int64)
 
 
 def _refuse_twins(names: list[str], name: str) -> None:
@@ -376,24 +323,3 @@ def _refuse_twins(names: list[str], name: str) -> None:
             f"{name} has {', '.join(map(repr, twins))} as the name of two columns or more. Rename "
             "or remove one of them."
         )
-
-
-def _typed(column: pd.Series[Any], decimal: str) -> pd.Series[Any]:
-    """Turn text into numbers where every value is one; it is looked at once a distinct value."""
-    codes, distinct = pd.factorize(column)
-    texts = [str(value).strip() for value in distinct]
-    known = [text for text in texts if text not in MISSING]
-    plain = [text.replace(decimal, ".") for text in known] if decimal != "." else known
-    if known and all(NUMBER.fullmatch(text) for text in plain):
-        whole = all(WHOLE.fullmatch(text) for text in plain)
-        if not whole or all(abs(int(text)) < LARGEST_WHOLE for text in plain):
-            number = dict(zip(known, plain))
-            values = np.array([float(number.get(text, "nan")) for text in texts])[codes]
-            exact = whole and not np.isnan(values).any()
-            return pd.Series(values.astype(np.int64) if exact else values, name=column.name)
-    names = sorted(set(known))
-    place = {text: code for code, text in enumerate(names)}
-    moved = np.array([place.get(text, -1) for text in texts], dtype=np.int64)[codes]
-    return pd.Series(
-        pd.Categorical.from_codes(moved, pd.Index(names, dtype=object)), name=column.name
-    )

@@ -14,20 +14,11 @@ import pandas as pd
 from otfair.auditing import Audit
 from otfair.auditing._features import unsuited
 from otfair.auditing._reading import MAX_GROUPS, likely_positive, positive_value
+from otfair.commands._columns import read_sensitive, require_columns, split_names, without_gaps
 from otfair.commands._options import UsageError
 from otfair.datasets import list_datasets, load_dataset
 from otfair.notions import Notion, as_notion
-from otfair.tables import (
-    Table,
-    TableError,
-    plain_text,
-    read_sensitive,
-    read_table,
-    require_columns,
-    shown,
-    split_names,
-    without_gaps,
-)
+from otfair.tables import Table, TableError, plain_text, read_table, shown
 
 USABLE = ("string", "boolean", "integer", "floating", "mixed-integer-float", "decimal", "empty")
 SAVED_LABEL = "label"  # what to call the label of a dataset
@@ -119,13 +110,18 @@ def read_task(options: argparse.Namespace) -> Task:
     )
 
 
-def described(found: Audit, table: Table, title: str, **more: str) -> Audit:
-    """Return an audit whose report says what it is of: a table, and more by name."""
+def described(
+    found: Audit, table: Table, title: str, notes: Sequence[str] = (), **more: str
+) -> Audit:
+    """Return an audit whose report says what it is of: a table, notes on it, and more by name."""
     source = {"Table": shown(table.source)}
     source |= {"Format": table.format} if table.format else {}
     source |= {"File": f"SHA-256 {table.sha256}"} if table.sha256 else {}
     source["Rows of the table"] = f"{len(table.frame):,}"
-    return replace(found, record=replace(found.record, title=title, source=source | more))
+    record = replace(
+        found.record, title=title, source=source | more, notes=(*found.record.notes, *notes)
+    )
+    return replace(found, record=record)
 
 
 def complete_rows(needed: pd.DataFrame) -> tuple[np.ndarray, list[str]]:
@@ -167,12 +163,18 @@ def choose_features(
         if name not in reasons:
             refuse_unusable(table.frame[name])
     notes = [f"column {c!r} is no feature: {why}" for c, why in reasons.items()]
+    notes += remarks(table, left)
     if any("identifier" in why for why in reasons.values()):
         notes.append("a column that is no identifier is used if --features names it")
     chosen = [c for c in left if c not in reasons]
     if not chosen:
         raise TableError(f"no feature is left of {table.source}; name some with --features.")
     return chosen, notes
+
+
+def remarks(table: Table, columns: Sequence[str]) -> list[str]:
+    """Return what is to be said of columns that are, or could have been, numbers."""
+    return [f"column {c!r}: {table.remarks[c]}" for c in columns if c in table.remarks]
 
 
 def refuse_unusable(column: pd.Series[Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pandas as pd
 from otfair.auditing import Audit, audit
 from otfair.auditing._features import NO_DISTANCES
 from otfair.auditing._reading import percentages
+from otfair.commands._columns import continuous_names, read_sensitive, require_columns, split_names
 from otfair.commands._options import (
     Commands,
     Outcome,
@@ -28,14 +30,8 @@ from otfair.commands._options import (
     unit,
 )
 from otfair.commands._output import output_file, text_table
-from otfair.commands._task import described, load, read_label
-from otfair.tables import (
-    TableError,
-    continuous_names,
-    read_sensitive,
-    require_columns,
-    split_names,
-)
+from otfair.commands._task import described, load, read_label, remarks
+from otfair.tables import Table, TableError
 
 TOO_UNFAIR = 3
 CONDITIONAL = "conditional_parity"
@@ -149,7 +145,7 @@ def run(options: argparse.Namespace) -> Outcome:
         writing = output_file(options.output, options.table)
     with writing as part:
         found = audit(
-            _scores(table.frame[options.score]),
+            _scores(table, options.score, options.skip_unscored),
             table.frame[kept] if kept else None,
             sensitive_features=sensitive,
             labels=labels,
@@ -157,7 +153,7 @@ def run(options: argparse.Namespace) -> Outcome:
             notions=list(dict.fromkeys(options.notion)) if options.notion else None,
             threshold=options.threshold,
             skip_unscored=options.skip_unscored,
-            sample_weight=_weight(table.frame[weight[0]]) if weight else None,
+            sample_weight=_weight(table, weight[0]) if weight else None,
             control_features=table.frame[control] if control else None,
             continuous=continuous_names(sensitive),
             keep=kept if options.features is not None else (),
@@ -167,7 +163,8 @@ def run(options: argparse.Namespace) -> Outcome:
             verbose=listens(),
         )
         title = options.title or f"{options.score} of {Path(table.source).name}"
-        found = described(found, table, title)
+        numbers = [*kept, options.score, *weight, *sensitive.columns]
+        found = described(found, table, title, remarks(table, list(dict.fromkeys(numbers))))
         if part is not None:
             (found.to_json if part.suffix == ".json" else found.to_html)(part)
     return _outcome(found, table.source, notes, options)
@@ -201,27 +198,43 @@ def _outcome(found: Audit, source: str, notes: list[str], options: argparse.Name
     return Outcome("\n".join(said), data, TOO_UNFAIR if failed else 0)
 
 
-def _scores(column: pd.Series[Any]) -> pd.Series[Any]:
+def _scores(table: Table, name: str, skip_unscored: bool) -> pd.Series[Any]:
+    column = table.frame[name]
+    known = column.notna()
+    if not known.any():
+        raise TableError(f"--score {name}: the column is empty. Is it the right one?")
+    if not known.all() and not skip_unscored:
+        raise TableError(
+            f"--score {name}: {int((~known).sum())} of {len(known)} scores are missing, the first "
+            f"in {table.place(int((~known).argmax()))}. Score these people too, or pass "
+            "`--skip-unscored` to leave them out."
+        )
     if pd.api.types.is_numeric_dtype(column):
         return column
-    if not column.notna().any():
-        raise TableError(f"--score {column.name}: the column is empty. Is it the right one?")
     decisions = column.astype(object).map({"True": 1.0, "False": 0.0, True: 1.0, False: 0.0})
-    if decisions.notna().equals(column.notna()):
+    if decisions.notna().equals(known):
         return decisions.astype(np.float64)
-    example = column.dropna().astype(str).iloc[0]
-    remedy = percentages(example) or "If it writes them with a comma, pass `--decimal ,`."
+    value, place, count = table.no_number(name)
+    remedy = percentages(value)
+    if not remedy and re.fullmatch(r"[0-9]*,[0-9]+", value):
+        remedy = "If it writes them with a comma, pass `--decimal ,`."
+    if not remedy and count < len(known) / 2:
+        remedy = "Mend these, or empty them and pass `--skip-unscored`."
     raise TableError(
-        f"--score {column.name}: the column holds text, such as {example!r}, where numbers from 0 "
-        f"to 1 are needed. {remedy}"
+        f"--score {name}: the column holds text in {count} of {len(known)} rows, the first is "
+        f"{value!r} in {place}, where numbers from 0 to 1 are needed. "
+        f"{remedy or 'Is it the right column?'}"
     )
 
 
-def _weight(column: pd.Series[Any]) -> pd.Series[Any]:
+def _weight(table: Table, name: str) -> pd.Series[Any]:
     """Return weights; one that is missing is none, so that its row is left out."""
+    column = table.frame[name]
     if not pd.api.types.is_numeric_dtype(column):
+        value, place, _ = table.no_number(name)
         raise TableError(
-            f"--weight {column.name}: the column holds text, where numbers are needed."
+            f"--weight {name}: the column holds text, such as {value!r} in {place}, where numbers "
+            "are needed."
         )
     return column.fillna(0).astype(np.float64)
 

@@ -12,6 +12,7 @@ import pandas as pd
 from tqdm import tqdm
 
 import otfair
+from otfair.commands._columns import continuous_names
 from otfair.commands._models import (
     describe_columns,
     judge,
@@ -39,7 +40,6 @@ from otfair.commands._output import output_folder, text_table, write_json
 from otfair.commands._report import write_report
 from otfair.commands._task import Task, described, read_notion, read_task
 from otfair.saving import save_model
-from otfair.tables import continuous_names
 from otfair.tradeoff import tradeoff_curve
 
 MODEL, RECORD, REPORT, CURVE = "model.safetensors", "model.json", "report.html", "curve.csv"

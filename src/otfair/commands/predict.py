@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from otfair.commands._columns import require_columns, split_names
 from otfair.commands._options import Commands, Outcome, add_command, add_reading, unit
 from otfair.commands._output import output_file
 from otfair.commands._task import load
 from otfair.commands.fit import MODEL, RECORD
 from otfair.saving import load_model
-from otfair.tables import Table, TableError, plain_text, require_columns, split_names
+from otfair.tables import Table, TableError, plain_text
 
 PARQUET = (".parquet", ".pq")
 
@@ -136,12 +137,11 @@ def _as_trained(column: pd.Series[Any], kind: str, table: Table) -> Any:
         return column
     if not len(known):
         return column.astype(object).astype(np.float64)
-    wrong = known.astype(str)[pd.to_numeric(known.astype(str), errors="coerce").isna()]
-    example = wrong if len(wrong) else known.astype(str)
+    value, place, _ = table.no_number(str(column.name))
     raise TableError(
         f"column {column.name!r} of {table.source} held numbers in training, and now text: "
-        f"{example.iloc[0]!r} in row {int(example.index[0]) + 1}, for one. Write it as a number, "
-        "or leave it empty where it is not known."
+        f"{value!r} in {place}, for one. Write it as a number, or leave it empty where it is not "
+        "known."
     )
 
 

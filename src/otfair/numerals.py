@@ -1,0 +1,94 @@
+"""Columns of text as numbers where every value is one, and what keeps a column from being so."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "?")  # not "None", which names a value
+# What is missing in a column of numbers, whatever its case.
+GAPS = {"-", "--", ".", "n.a.", "n/a", "#n/a", "na", "nan", "none", "null", "unknown", "missing"}
+CODES = 10  # numbers: of so few, each may name a group, and "unknown" another one
+MOST = 0.9  # of the values
+LOOKED_AT = 1000  # distinct values that are no numbers, to see how they are written
+LARGEST_WHOLE = 2**53  # beyond it, floats skip integers
+WHOLE = re.compile(r"[+-]?(?:0|[1-9][0-9]*)")
+CODE = re.compile(r"0[0-9]+")
+NUMBER = re.compile(
+    r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.I
+)
+WRITTEN = {
+    r"[+-]?[0-9][0-9.,]* ?%": "are percentages; remove the % to have numbers",
+    r"[+-]?[1-9][0-9]{0,2}(?:[,' ][0-9]{3})+(?:\.[0-9]+)?": (
+        "have separators of thousands; remove these to have numbers"
+    ),
+    r"[+-]?[0-9]*,[0-9]+": "have a decimal comma; pass `--decimal ,` to have numbers",
+    r"-?[$€£¥] ?-?[0-9][0-9.,' ]*|-?[0-9][0-9.,' ]* ?[$€£¥]": (
+        "are amounts of money; remove signs and separators of thousands to have numbers"
+    ),
+}
+
+
+def typed(column: pd.Series[Any], decimal: str, lines: np.ndarray) -> tuple[pd.Series[Any], str]:
+    """Turn text into numbers if every value is one, else into categories; say what nearly is.
+
+    Parameters
+    ----------
+    column : text; every distinct value is looked at once.
+    decimal : "." or ",", as numbers are written.
+    lines : (n,) where each row is, or none of them.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from otfair.numerals import typed
+    >>> typed(pd.Series(["48%", "7%"]), ".", np.array([2, 3]))[1]
+    "values such as '48%' (line 2) are percentages; remove the % to have numbers"
+    """
+    codes, distinct = pd.factorize(column)
+    texts = [str(value).strip() for value in distinct]
+    plain = {t: t if decimal == "." else t.replace(decimal, ".") for t in texts if t not in MISSING}
+    odd = {text: None for text, number in plain.items() if not NUMBER.fullmatch(number)}
+    remark = ""
+    if odd:
+        rows = np.array([text in odd for text in texts])[codes]
+        first = int(rows.argmax())
+        where = f"line {lines[first]}" if len(lines) == len(codes) else f"row {first + 1}"
+        example = f"{texts[codes[first]]!r} ({where})"
+        known = np.array([text in plain for text in texts])[codes]
+        if len(plain) - len(odd) > CODES and all(text.casefold() in GAPS for text in odd):
+            remark = f"{rows.sum()} of {len(codes)} values count as missing, such as {example}"
+            plain = {text: number for text, number in plain.items() if text not in odd}
+            odd = {}
+        else:
+            remark = _oddity([*odd], example, int(known.sum()), int(rows.sum()))
+    if plain and not odd:
+        whole = all(WHOLE.fullmatch(text) for text in plain.values())
+        if not whole or all(abs(int(text)) < LARGEST_WHOLE for text in plain.values()):
+            values = np.array([float(plain.get(text, "nan")) for text in texts])[codes]
+            exact = whole and not np.isnan(values).any()
+            out = pd.Series(values.astype(np.int64) if exact else values, name=column.name)
+            return out, remark
+    names = sorted(plain)
+    place = {text: code for code, text in enumerate(names)}
+    moved = np.array([place.get(text, -1) for text in texts], dtype=np.int64)[codes]
+    kept = pd.Categorical.from_codes(moved, pd.Index(names, dtype=object))
+    return pd.Series(kept, name=column.name), remark
+
+
+def _oddity(odd: list[str], example: str, known: int, rows: int) -> str:
+    """Say what keeps a column from being numbers, and what to do; nothing if it is far from it."""
+    some = odd[:LOOKED_AT]
+    for pattern, what in WRITTEN.items():
+        if sum(bool(re.fullmatch(pattern, text)) for text in some) >= MOST * len(some):
+            return f"values such as {example} {what}"
+    if known - rows < MOST * known or all(CODE.fullmatch(text) for text in odd):
+        return ""
+    others = f" and {rows - 1} others are not" if rows > 1 else " is not"
+    return (
+        f"{known - rows} of {known} values are numbers, {example}{others}, so that it is read as "
+        "text; mend these, or leave them empty where they are not known"
+    )
