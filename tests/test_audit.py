@@ -226,7 +226,7 @@ def test_notions_that_compare_no_groups_are_refused(data):
         otfair.audit(data.truth.scores, sensitive_features=s, notions=[own])
     with pytest.raises(ValueError, match="compares people of equal label"):
         otfair.audit(data.truth.scores, sensitive_features=s, notions="equalized_odds")
-    with pytest.raises(ValueError, match="compares people with y=0, and there are none"):
+    with pytest.raises(ValueError, match="compares people with label = not 1, and there"):
         otfair.audit(
             data.truth.scores, sensitive_features=s, labels=[1] * N, notions="predictive_equality"
         )

@@ -8,6 +8,7 @@ from sklearn.metrics import roc_auc_score
 
 from otfair.auditing._binning import quantile_codes, range_names
 from otfair.auditing._curves import auc, calibration, roc
+from otfair.auditing._regions import _shares
 from otfair.auditing._resampling import by_cell, draw, estimate, resample
 
 approx = pytest.approx
@@ -34,6 +35,48 @@ def test_auc_is_that_of_scikit_learn_and_its_interval_that_of_resampling():
     assert e.high - e.low == approx(2 * 1.96 * spread, rel=0.15)
 
 
+def test_a_perfect_ranking_of_a_few_is_no_certainty():
+    h, y = np.array([0.1, 0.2, 0.3, 0.7, 0.8, 0.9]), np.array([0, 0, 0, 1, 1, 1])
+    e = auc(h, y, np.ones(6))
+    assert (e.value, e.high) == (1, 1)
+    assert e.low == approx(0.025 ** (1 / 4))  # of a beta distribution, three out of three
+    tied = auc(np.full(6, 0.5), y, np.ones(6))
+    assert tied.low < 0.2 < tied.value == 0.5 < 0.8 < tied.high
+    many = auc(np.repeat(h, 100), np.repeat(y, 100), np.ones(600))
+    assert 0.98 < many.low < 1
+
+
+def test_one_person_of_a_label_tells_no_interval():
+    e = auc(np.array([0.1, 0.2, 0.3, 0.7]), np.array([0, 0, 0, 1]), np.ones(4))
+    assert e.value == 1
+    assert np.isnan([e.low, e.high]).all()
+
+
+def test_the_interval_of_an_area_holds_it_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    held = 0
+    for _ in range(400):
+        y = np.repeat([0, 1], 8)
+        h = rng.normal(size=16) + 0.6745 * np.sqrt(2) * y  # an area of 0.75
+        e = auc(h, y, np.ones(16))
+        held += e.low <= 0.75 <= e.high
+    assert held >= 0.92 * 400
+
+
+def test_all_or_nothing_of_the_mass_has_an_interval_too():
+    mass, codes = np.array([1.0, 1, 1, 1, 0, 0]), np.array([0, 0, 0, 0, 1, 1])
+    all_of_it, none_of_it = _shares(mass, codes, 2)
+    assert (all_of_it.value, all_of_it.high) == (1, 1)
+    assert all_of_it.low == approx(0.025 ** (1 / 5))  # four givers
+    assert (none_of_it.value, none_of_it.low) == (0, 0)
+    assert none_of_it.high == approx(1 - all_of_it.low)
+    one = _shares(np.array([5.0, 0, 0, 0, 1e-9, 0]), codes, 2)[0]
+    assert one.low < 1  # one giver
+    assert _shares(np.array([8.0, 0, 0, 0, 0, 0]), codes, 2)[0].low == approx(0.025**0.5)
+    half = _shares(np.array([1.0, 1, 0, 0, 1, 1]), codes, 2)[0]
+    assert (half.low, half.high) == (approx(0.5 - 1.96 / 4), approx(0.5 + 1.96 / 4))
+
+
 def test_roc_has_few_points_and_the_right_area():
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=5000)
@@ -50,6 +93,19 @@ def test_calibrated_scores_are_within_their_intervals():
     points = calibration(h, (rng.random(20_000) < h).astype(int), np.ones(20_000))
     assert len(points) == 10
     assert sum(e.low <= score <= e.high for score, e, _ in points) >= 8
+
+
+def test_calibration_of_few_people_has_fewer_parts_and_leaves_nobody_out():
+    rng = np.random.default_rng(0)
+    for n, parts in ((9, 0), (10, 1), (45, 4), (99, 9), (100, 10), (300, 10)):
+        points = calibration(rng.random(n), rng.integers(2, size=n), np.ones(n))
+        assert parts - (parts > 4) <= len(points) <= parts
+        assert sum(people for _, _, people in points) == (n if parts else 0)
+        assert all(people >= 10 for _, _, people in points)
+    tied = np.repeat([0.1, 0.2, 0.3, 0.9], [60, 2, 3, 35])  # parts of two and three by themselves
+    points = calibration(tied, rng.integers(2, size=100), np.ones(100))
+    assert sum(people for _, _, people in points) == 100
+    assert all(people >= 10 for _, _, people in points)
 
 
 def test_bins_hold_about_as_many_people_and_share_equal_values():

@@ -14,6 +14,7 @@ import pytest
 from reports import hostile_audit, plain_audit
 
 import otfair
+from otfair.auditing._drawing import dots, wide
 from otfair.auditing._report import ends, sentence, verdict
 from otfair.auditing._results import Estimate, Group
 
@@ -190,6 +191,61 @@ def test_a_verdict_weighs_a_violation_against_chance(found):
     assert verdict(v) == "more than chance explains (0.100)"
     assert verdict(replace(v, chance=0.25)) == "no more than chance explains (0.250)"
     assert "not measured" in verdict(replace(v, chance=float("nan")))
+
+
+def test_a_verdict_on_a_small_group_says_so(found):
+    v = found.violations[0]
+    groups = tuple(replace(g, small=g.group == v.worst) for g in v.groups)
+    small = replace(v, value=Estimate(0.2, 0.1, 0.3), chance=0.1, groups=groups)
+    assert verdict(small) == (
+        f"more than chance explains (0.100), but {v.worst} has too few people to say"
+    )
+    others = tuple(replace(g, small=g.group != v.worst) for g in v.groups)
+    assert verdict(replace(small, groups=others)) == "more than chance explains (0.100)"
+    odds = next(f.violation for f in found.findings if f.notion == "equalized_odds")
+    within = tuple(replace(g, small=True) for g in odds.groups)
+    said = verdict(replace(odds, value=Estimate(0.2, 0.1, 0.3), chance=0.1, groups=within))
+    assert said.endswith(f", but {odds.worst} has too few people to say")
+
+
+def test_outcomes_are_called_as_in_the_table(found):
+    page = found.to_html()
+    assert not re.search(r"\by=[01]", page)
+    name = found.record.outcome.removesuffix(" = 1")
+    for label in (0, 1):
+        assert f", {name} = {label}</th>" in page
+    assert ">true or false positive rate</th>" in page
+    assert f"is the true positive rate where {found.record.outcome}, and the false" in page
+    parity = next(f for f in found.findings if f.notion == "demographic_parity")
+    assert {g.stratum for g in parity.violation.groups} == {""}
+
+
+def test_names_in_pictures_fit_their_room(found):
+    # Half of the letters of a name that does not fit would be off the picture.
+    group = found.violations[0].groups[0]
+    for name in ("AMERICAN INDIAN OR ALASKA NATIVE", "W" * 40, "日本語" * 20, "F"):
+        picture = dots([replace(group, stratum="a rather long outcome = positive")], [name])
+        for at, text in re.findall(
+            r'x="([0-9.]+)"[^>]*text-anchor="end">(?:<title>.*?</title>)?(.*?)<', picture
+        ):
+            assert wide(text) <= float(at)
+        assert f"<title>{name}</title>" in picture or f">{name}<" in picture
+    assert ">F</text>" in picture
+
+
+def test_small_groups_are_missing_from_calibration_and_named():
+    rng = np.random.default_rng(0)
+    group = np.repeat(["large", "few", "fewest"], [90, 25, 8])
+    n = len(group)
+    a = otfair.audit(
+        rng.random(n), sensitive_features=group, labels=rng.integers(2, size=n), n_bootstrap=0
+    )
+    few, fewest, large = (len(curve.calibration) for curve in a.curves)
+    assert (few, fewest) == (2, 0)
+    assert 8 <= large <= 9
+    page = a.to_html()
+    assert "Not drawn, as they are fewer than 10: fewest." in page
+    assert page.count('r="3"/>') == few + large
 
 
 def test_a_cell_says_what_was_found(found):

@@ -13,7 +13,8 @@ import torch
 
 import otfair
 from otfair.auditing._features import choose_columns, read_features, unsuited
-from otfair.auditing._reading import read, read_labels, to_frame
+from otfair.auditing._labels import outcomes, read_labels
+from otfair.auditing._reading import read, to_frame
 
 N = 60
 rng = np.random.default_rng(0)
@@ -92,6 +93,21 @@ def test_people_who_lack_something_are_left_out_and_counted():
     assert "1 left out with no score" in a.to_html()
 
 
+def test_a_missing_weight_is_none():
+    weight = np.arange(1.0, N + 1)
+    weight[3], none = np.nan, np.where(np.arange(N) == 3, 0, weight)
+    for given in (weight, pd.Series(weight, name="w"), weight.tolist(), torch.tensor(weight)):
+        people = read_all(weight=given)
+        assert people.dropped == {"no weight": 1}
+        assert 3 not in people.rows
+        assert people.weight.tolist() == np.delete(weight, 3).tolist()
+        assert people.checksum == read_all(weight=none).checksum
+    assert read_all(weight=pd.Series(weight, name="w")).weighted == "w"
+    for bad, message in ((-weight, "weight"), (["x"] * N, "`sample_weight` must be numbers; 60")):
+        with pytest.raises(ValueError, match=message):
+            read_all(weight=bad)
+
+
 def test_nobody_left_is_an_error():
     with pytest.raises(ValueError, match="nobody is left of 2 people: 2 have no score"):
         read_all([np.nan, None], None, ["a", "b"], None)
@@ -155,6 +171,21 @@ def test_a_report_says_what_the_positive_outcome_is():
     assert told.record.outcome == "paid = nein"
     assert "<dd>paid = nein</dd>" in told.to_html()
     assert otfair.audit(SCORES, **options).record.outcome == ""
+
+
+@pytest.mark.parametrize(
+    ("labels", "positive", "expected"),
+    [
+        (["yes", "no", "no"], None, ("paid = no", "paid = yes")),
+        ([1, 0, 1], None, ("paid = 0", "paid = 1")),
+        (["a", "b", "c"], "b", ("paid = not b", "paid = b")),
+        ([1, 1, 1], None, ("paid = not 1", "paid = 1")),
+        ([0, 0, 0], None, ("paid = 0", "paid = 1")),
+    ],
+)
+def test_both_outcomes_have_a_name(labels, positive, expected):
+    column = pd.Series(labels, name="paid", index=[5, 6, 7])
+    assert outcomes(column, read_labels(column, positive), positive) == expected
 
 
 def test_other_labels_need_to_be_told():

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from tables_for_commands import loans, otfair, write
 
-from otfair.auditing._reading import positive_value, read_labels
+from otfair.auditing._labels import positive_value, read_labels
 from otfair.commands._output import output_file, output_folder, text_table
 from otfair.commands._task import choose_features, read_label, read_notion, refuse_unusable
 from otfair.notions import DemographicParity

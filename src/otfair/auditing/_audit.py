@@ -241,7 +241,7 @@ def audit(
         rows_received=people.received,
         rows_used=n,
         dropped=people.dropped,
-        outcome=people.outcome,
+        outcome=people.outcomes[1],
         columns_used=() if features is None else tuple(map(str, features.table.columns)),
         columns_left_out=choice.left_out,
         notes=choice.notes,
@@ -310,7 +310,7 @@ def _row(finding: Finding) -> dict[str, object]:
         "distance": cost.distance, "sampling_low": low, "sampling_high": high,
     }  # fmt: skip
     row |= {name: np.nan if value is None else value for name, value in others.items()}
-    small = [g.group + (f", {g.stratum}" if g.stratum else "") for g in v.groups if g.small]
+    small = [g.whole for g in v.groups if g.small]
     return row | {"worst": v.worst, "small_groups": ", ".join(small)}
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import expit, logit
 
 from otfair.attributes import Attribute
 from otfair.auditing._binning import quantile_codes
 from otfair.auditing._reading import Audited
 from otfair.auditing._results import Curve, Estimate
+from otfair.auditing._weighted import effective, share_of
 
 DENSITY = 40  # intervals of the score
 POINTS = 200  # of a ROC curve at most
@@ -55,7 +57,11 @@ def roc(h: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[tuple[float, float
 
 
 def auc(h: np.ndarray, y: np.ndarray, w: np.ndarray) -> Estimate:
-    """Return the area under the ROC curve, with DeLong's interval."""
+    """Return the area under the ROC curve, with DeLong's interval of its logit.
+
+    One person of a label tells no spread, and there is none. Where nobody differs, as in a perfect
+    ranking, the interval is that of a share of the rarer label's people.
+    """
     distinct, code = np.unique(h, return_inverse=True)
     below = {}
     for label in (0, 1):
@@ -64,29 +70,49 @@ def auc(h: np.ndarray, y: np.ndarray, w: np.ndarray) -> Estimate:
     positive, negative = y == 1, y == 0
     wins, losses = below[0][code[positive]], below[1][code[negative]]
     area = float(np.average(wins, weights=w[positive]))
+    if min(positive.sum(), negative.sum()) < 2:
+        return Estimate(area, float("nan"), float("nan"))
     spread = _error(wins, w[positive]) + _error(losses, w[negative])
-    half = 1.96 * float(np.sqrt(spread))
-    return Estimate(area, max(0.0, area - half), min(1.0, area + half))
+    if spread < 1e-24:
+        return share_of(area, min(effective(w[positive]), effective(w[negative])))
+    half = 1.96 * np.sqrt(spread) / (area * (1 - area))  # of the logit, which has no ends
+    return Estimate(area, *(float(expit(logit(area) + side * half)) for side in (-1, 1)))
 
 
 def _error(values: np.ndarray, w: np.ndarray) -> float:
     """Square of the standard error of a weighted mean."""
-    mean = np.average(values, weights=w)
-    return float((w**2 @ (values - mean) ** 2) / w.sum() ** 2)
+    mean, count = np.average(values, weights=w), effective(w)
+    return float((w**2 @ (values - mean) ** 2) / w.sum() ** 2 * count / (count - 1))
 
 
 def calibration(
     h: np.ndarray, y: np.ndarray, w: np.ndarray
 ) -> tuple[tuple[float, Estimate, int], ...]:
-    """Return (mean score, share of positive labels, people) in tenths of people by score."""
-    codes = quantile_codes(h, TENTHS)
+    """Return (mean score, share of positive labels, people) in tenths of people by score.
+
+    Parts are fewer where they would have fewer than 10 people; there is none of fewer people.
+    """
+    if len(h) < LEAST:
+        return ()
+    codes = quantile_codes(h, min(TENTHS, len(h) // LEAST))
+    codes = _merged(np.bincount(codes))[codes]
     out = []
     for k in np.unique(codes):
         some = codes == k
-        if some.sum() >= LEAST:
-            share = wilson(float(np.average(y[some], weights=w[some])), int(some.sum()))
-            out.append((float(np.average(h[some], weights=w[some])), share, int(some.sum())))
+        share = wilson(float(np.average(y[some], weights=w[some])), int(some.sum()))
+        out.append((float(np.average(h[some], weights=w[some])), share, int(some.sum())))
     return tuple(out)
+
+
+def _merged(counts: np.ndarray) -> np.ndarray:
+    """Return which part each bin becomes, for parts to have people enough; ties make small bins."""
+    parts, k, seen = [], 0, 0
+    for count in counts:
+        parts.append(k)
+        seen += int(count)
+        if seen >= LEAST:
+            k, seen = k + 1, 0
+    return np.minimum(parts, max(k - 1, 0))
 
 
 def wilson(share: float, n: int) -> Estimate:

@@ -6,6 +6,7 @@ Every text passes through `escape`; numbers are formatted here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from unicodedata import east_asian_width
 
 from markupsafe import Markup, escape
 
@@ -13,19 +14,22 @@ from otfair.auditing._results import Curve, Estimate, Flow, Group
 
 WIDTH = 420  # of a drawing; the page scales it, so that text stays readable on a phone
 COLOURS = 8  # classes c0 to c7 of the page
-LONGEST = 20  # letters of a name in a picture
+LETTERS = 12.5  # size of text, as the page styles it
 FLOWS = 14  # drawn at most
 
 
 def dots(groups: Sequence[Group], names: Sequence[str]) -> Markup:
     """Mean score and rate of each group with intervals, one line a group."""
-    left, row = 150, 30
+    widest = max((wide(t) for g, n in zip(groups, names) for t in (n, g.stratum)), default=0.0)
+    left, row = min(max(widest + 16, 80), 190), 30
     height = row * len(groups) + 34
     x = _axis(left, WIDTH - 14)
     parts = [_grid(left, WIDTH - 14, 6, height - 24)]
     for k, (group, name) in enumerate(zip(groups, names)):
         y = 6 + row * k + row / 2
-        parts.append(_text(left - 8, y + 4, name, "end"))
+        parts.append(_text(left - 8, y + (-2 if group.stratum else 4), name, "end", room=left - 12))
+        if group.stratum:
+            parts.append(_text(left - 8, y + 11, group.stratum, "end", "quiet", room=left - 12))
         parts.append(_whisker(group.mean_score, x, y - 5, "mean"))
         parts.append(_whisker(group.rate, x, y + 6, "rate"))
     label = "Mean score (dot) and rate at the threshold (square) of each group, with 95 % intervals"
@@ -98,7 +102,7 @@ def sankey(flows: Sequence[Flow], names: dict[str, str]) -> Markup:
             )
             at, anchor = (left - 6, "end") if side == "giver" else (right + 6, "start")
             y = top + start + length / 2
-            parts.append(_text(at, y, names[kind], anchor))
+            parts.append(_text(at, y, names[kind], anchor, room=left - 10))
             parts.append(_text(at, y + 13, percent(mass), anchor, "quiet"))
     tall = max(sum(s[1] for s in one.values()) + gap * len(one) for one in starts.values())
     return _svg(
@@ -161,7 +165,7 @@ def rocs(curves: Sequence[Curve], names: Sequence[str]) -> Markup:
 
 
 def calibrations(curves: Sequence[Curve], names: Sequence[str]) -> Markup:
-    """Share of positive labels against mean score, in tenths of each group."""
+    """Share of positive labels against mean score, in tenths of each group or less."""
     parts = [_square("mean score", "share of positive labels")]
     for k, (curve, name) in enumerate(zip(curves, names)):
         for score, share, _ in curve.calibration:
@@ -173,6 +177,8 @@ def calibrations(curves: Sequence[Curve], names: Sequence[str]) -> Markup:
         points = [_at(score, share.value) for score, share, _ in curve.calibration]
         if points:
             parts.append(_path(points, k, name))
+        mark = Markup('<circle class="c{}" cx="{:.1f}" cy="{:.1f}" r="3"/>')
+        parts += [mark.format(k % COLOURS, *point) for point in points]
     return _svg(348, "Calibration of each group: share of positive labels by score", parts)
 
 
@@ -226,8 +232,26 @@ def _grid(left: float, right: float, top: float, bottom: float) -> Markup:
     return out
 
 
-def _text(x: float, y: float, text: str, anchor: str, kind: str = "") -> Markup:
-    short = text if len(text) <= LONGEST or kind else text[: LONGEST - 1] + "…"
+def wide(text: str) -> float:
+    """Return about how wide a text is in a picture; letters of an unknown font vary."""
+    return LETTERS * sum(_em(letter) for letter in text)
+
+
+def _em(letter: str) -> float:
+    if letter in "iljtfrI.,:;'| ()[]!-":
+        return 0.36
+    if letter in "MWmw@%" or east_asian_width(letter) in "WF":
+        return 1.0
+    return 0.7 if letter.isupper() else 0.6
+
+
+def _text(
+    x: float, y: float, text: str, anchor: str, kind: str = "", room: float | None = None
+) -> Markup:
+    """Return text, cut to the room that there is; readers see the rest of it as a title."""
+    short = text
+    while room is not None and wide(short) > room:
+        short = short.removesuffix("…")[:-1].rstrip() + "…"
     title = Markup("<title>{}</title>").format(text) if short != text else Markup("")
     return Markup('<text class="{}" x="{:.1f}" y="{:.1f}" text-anchor="{}">{}{}</text>').format(
         kind, x, y, anchor, title, short

@@ -88,6 +88,10 @@ def compare(audited: Audited, notion: _GroupNotion) -> list[Compared]:
         columns += audited.controls
     strata, kept = notion._strata(columns, labels, len(audited))
     kept = [column for column in kept if column not in audited.controls]
+    if notion_name(notion) in BY_LABEL:  # by what the labels are called
+        words = {f"y={k}": words for k, words in enumerate(audited.outcomes)}
+        outside = words.get(strata.outside, strata.outside)
+        strata = Strata(strata.codes, [words[name] for name in strata.names], outside)
     if not (strata.codes >= 0).any():
         raise ValueError(
             f"{notion_name(notion)} compares people with {' or '.join(strata.names)}, and there "

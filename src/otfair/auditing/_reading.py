@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from torch import Tensor
 
 from otfair.arrays import Array, Column, to_columns
 from otfair.attributes import Columns, chosen_names, looks_categorical, named, same_length
+from otfair.auditing._labels import outcomes, read_labels
 from otfair.auditing._results import number_text
 from otfair.constraints import check_weight
 
@@ -21,12 +22,6 @@ MAX_GROUPS = 50
 MAX_INTEGERS = 10  # distinct ones, in a column of floats, that are still names of groups
 ROUNDING = 1e-3  # what scores may exceed [0, 1] by and still look like probabilities
 SIGMOID = "apply the sigmoid, 1 / (1 + exp(-s))"
-# Labels that say themselves which one is positive.
-POSITIVE = {"1", "1.0", "true", "yes", "y", "t", "positive", "pos", "good", "accepted", "approved"}
-POSITIVE |= {"granted", "ja", "oui", "si", "sí", "sim"}
-NEGATIVE = {"0", "0.0", "false", "no", "n", "f", "negative", "neg", "bad", "rejected", "denied"}
-NEGATIVE |= {"refused", "declined"}
-NEGATIVE |= {"-1", "-1.0", "nein", "nej", "nee", "non", "não"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +38,7 @@ class Audited:
     received: int
     dropped: dict[str, int]
     checksum: str
-    outcome: str  # what y=1 is, such as "paid = yes"; "" without labels
+    outcomes: tuple[str, str]  # what y=0 and y=1 are, such as "paid = yes"; "" without labels
     score: str  # what the scores are called
     weighted: str  # what the weights are called; "" without weights
 
@@ -87,7 +82,12 @@ def read(
     for argument, values in columns:
         if values is not None:
             same_length(argument, len(values), n)
-    weight = check_weight(sample_weight, n).cpu().numpy()
+    given_weight = None
+    if sample_weight is not None:  # a missing one is none
+        weights = _single(to_frame(sample_weight, "sample_weight", "weight"), "sample_weight")
+        numbers = _numbers(weights, "sample_weight")
+        given_weight = np.where(np.isnan(numbers), 0.0, numbers)
+    weight = check_weight(given_weight, n).cpu().numpy()
     unscored = np.isnan(h)
     if unscored.any() and not unscored.all() and not skip_unscored:
         raise ValueError(
@@ -120,7 +120,7 @@ def read(
     return Audited(
         scores=h[rows],
         labels=None if y is None else two,
-        outcome="" if y is None else positive_of(y.iloc[rows], two, positive_label),
+        outcomes=("", "") if y is None else outcomes(y.iloc[rows], two, positive_label),
         weight=weight[rows],
         score=str(column.name),
         weighted="" if sample_weight is None else _name(sample_weight, "weight"),
@@ -207,6 +207,7 @@ def _numbers(column: pd.Series[Any], argument: str) -> np.ndarray:
     if bad.any():
         first = str(column[bad.argmax()])
         remedy = percentages(first) or "Pass scores in [0, 1], or decisions as 0 and 1."
+        remedy = remedy if argument == "scores" else "Pass one number a person."
         raise ValueError(
             f"`{argument}` must be numbers; {int(bad.sum())} are not, the first is {first!r} in "
             f"row {int(bad.argmax())}. {remedy}"
@@ -250,51 +251,6 @@ def _check_range(h: np.ndarray) -> None:
             f"every score is {low:.4g}, so there is nothing to audit: equal scores are fair. Check "
             "that the right column was passed."
         )
-
-
-def read_labels(column: pd.Series[Any], positive: object = None) -> np.ndarray:
-    """Return labels as zeros and ones, (n,)."""
-    names = column.map(str)
-    found = sorted(names.unique())
-    if positive is not None:
-        if str(positive) not in found:
-            raise ValueError(
-                f"`positive_label` is {positive!r}, which no label is; they are {found[:5]}."
-            )
-        return (names == str(positive)).to_numpy(np.int64)
-    if len(found) == 1 and found[0].casefold() in POSITIVE | NEGATIVE:
-        return np.full(len(names), found[0].casefold() in POSITIVE, np.int64)
-    if (known := positive_value(found)) is not None:
-        return (names == known).to_numpy(np.int64)
-    shown = ", ".join(map(repr, found[:5])) + (", ..." if len(found) > 5 else "")
-    raise ValueError(
-        f"`labels` must be binary; received {len(found)} values: {shown}. "
-        + (
-            f"Say which one is positive with `positive_label={likely_positive(found)!r}`."
-            if len(found) == 2
-            else "Pass 1 for the positive outcome and 0 for every other."
-        )
-    )
-
-
-def positive_value(values: Sequence[str]) -> str | None:
-    """Return which of two labels is positive, where both of them say so; None where they don't."""
-    yes = [value for value in values if value.casefold() in POSITIVE]
-    no = [value for value in values if value.casefold() in NEGATIVE]
-    return yes[0] if len(values) == 2 and len(yes) == len(no) == 1 else None
-
-
-def likely_positive(values: Sequence[str]) -> str:
-    """Return the label that is most likely positive; of two that say nothing, the last."""
-    yes = [value for value in values if value.casefold() in POSITIVE]
-    maybe = [value for value in values if value.casefold() not in NEGATIVE]
-    return (yes if len(yes) == 1 else maybe or list(values))[-1]
-
-
-def positive_of(column: pd.Series[Any], labels: np.ndarray, positive: object) -> str:
-    """Say which value of the labels is the positive one."""
-    ones = column.iloc[np.flatnonzero(labels == 1)[:1]].to_list()
-    return f"{column.name} = {(ones or [positive or 1])[0]}"
 
 
 def _sensitive(

@@ -11,10 +11,12 @@ from otfair.auditing._binning import quantile_codes, range_names
 from otfair.auditing._features import Features, is_number
 from otfair.auditing._reading import Audited
 from otfair.auditing._results import Estimate, Pairs, Region
+from otfair.auditing._weighted import effective, share_of
 
 BINS = 5  # of a number, by quantiles
 LEAST_PEOPLE = 30  # with a value, for it to be ranked
 SHOWN = 40  # values in all
+EDGE = 1e-12  # a share that is nearer to 0 or 1 is one of them
 
 
 def regions(audited: Audited, features: Features, pairs: Pairs) -> tuple[Region, ...]:
@@ -49,7 +51,10 @@ def regions(audited: Audited, features: Features, pairs: Pairs) -> tuple[Region,
 
 
 def _shares(mass: np.ndarray, codes: np.ndarray, K: int) -> list[Estimate]:
-    """Share of mass at each value; the interval is that of a ratio of two sums over people."""
+    """Share of mass at each value; the interval is that of a ratio of two sums over people.
+
+    All mass or none of it, in a few people, is no proof that it could not be otherwise.
+    """
     total = mass.sum()
     inside = codes >= 0
     share = np.bincount(codes[inside], mass[inside], K) / total
@@ -59,7 +64,13 @@ def _shares(mass: np.ndarray, codes: np.ndarray, K: int) -> list[Estimate]:
     spread = squares * (1 - 2 * share) + everything * share**2
     error = np.sqrt(np.maximum(spread, 0.0)) / total
     low, high = np.clip(share - 1.96 * error, 0, 1), np.clip(share + 1.96 * error, 0, 1)
-    return [Estimate(*map(float, ends)) for ends in zip(share, low, high)]
+    count = effective(mass)
+    return [
+        Estimate(*map(float, ends))
+        if EDGE < ends[0] < 1 - EDGE
+        else share_of(round(ends[0]), count)
+        for ends in zip(share, low, high)
+    ]
 
 
 def binned(column: pd.Series[Any]) -> tuple[np.ndarray, list[str]]:

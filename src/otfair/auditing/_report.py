@@ -44,15 +44,15 @@ NOTIONS = {
     "demographic_parity": ("Demographic parity", SHOULD.capitalize()),
     "equalized_odds": (
         "Equalized odds",
-        f"Among people with the same outcome (y=1 positive, y=0 negative), {SHOULD}",
+        f"Among people with the same outcome, {SHOULD}",
     ),
     "equal_opportunity": (
         "Equal opportunity",
-        f"Among people with a positive outcome (y=1), {SHOULD}",
+        f"Among people with a positive outcome, {SHOULD}",
     ),
     "predictive_equality": (
         "Predictive equality",
-        f"Among people with a negative outcome (y=0), {SHOULD}",
+        f"Among people with a negative outcome, {SHOULD}",
     ),
     "conditional_parity": (
         "Conditional parity",
@@ -129,7 +129,9 @@ def verdict(violation: Violation) -> str:
         return "what chance explains was not measured"
     if value <= chance:
         return f"no more than chance explains ({chance:.3f})"
-    return f"more than chance explains ({chance:.3f})"
+    few = [g for g in violation.groups if g.small and violation.worst in (g.group, g.whole)]
+    unsure = f", but {violation.worst} has too few people to say" if few else ""
+    return f"more than chance explains ({chance:.3f}){unsure}"
 
 
 def ends(finding: Finding) -> str:
@@ -237,6 +239,7 @@ def _attributes(audit: Audit) -> list[dict[str, Any]]:
                 "findings": findings,
                 "curves": [*zip(curves, names)],
                 "hidden": len(every) - len(curves),
+                "few": [name for curve, name in zip(curves, names) if not curve.calibration],
                 **_pictures(curves, names, audit),
             }
         )
@@ -255,8 +258,7 @@ def _dots(finding: Finding) -> Markup:
     every = finding.violation.groups
     largest = sorted(every, key=lambda g: -g.people)[:SHOWN_DOTS]
     groups = [g for g in every if g in largest]
-    names = [short(finding, g.group) + (f", {g.stratum}" if g.stratum else "") for g in groups]
-    return dots(groups, names)
+    return dots(groups, [short(finding, g.group) for g in groups])
 
 
 def _sankey(finding: Finding) -> Markup:
@@ -308,6 +310,16 @@ def _certificate(gap: float) -> str:
     return f"no plan is cheaper by more than {gap:.1e} (duality gap)"
 
 
+def _rate(notion: str) -> str:
+    """Return what the share of positive decisions is called among people of one outcome."""
+    rates = {
+        "equalized_odds": "true or false positive rate",
+        "equal_opportunity": "true positive rate",
+        "predictive_equality": "false positive rate",
+    }
+    return rates.get(notion, "rate")
+
+
 def _title(notion: str) -> str:
     return NOTIONS[notion][0]
 
@@ -321,6 +333,7 @@ def _environment() -> Environment:
         "meaning": lambda notion: NOTIONS[notion][1], "sentence": sentence, "verdict": verdict,
         "cell": _cell, "share": _share, "certificate": _certificate, "dots": _dots,
         "decimal": decimal, "sankey": _sankey, "ends": ends, "brief": brief,
+        "rate": _rate,
     }  # fmt: skip
     environment.globals |= {"short": short, "open_pairs": OPEN_PAIRS, "dots": SHOWN_DOTS}
     return environment

@@ -42,6 +42,11 @@ class Group:
     base_rate: Estimate | None
     small: bool
 
+    @property
+    def whole(self) -> str:
+        """What the group is called, with the people it is compared within."""
+        return self.group + (f", {self.stratum}" if self.stratum else "")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Violation:
@@ -199,7 +204,8 @@ class Curve:
     density : (b,) share of people in each of b equal intervals from 0 to 1.
     roc : (false positive rate, true positive rate) of at most 200 thresholds.
     auc : None without labels, or where one of them is missing.
-    calibration : (mean score, share of positive labels, its interval, people) in tenths of people.
+    calibration : (mean score, share of positive labels, its interval, people) in tenths of people,
+        or fewer parts where the people are few.
     """
 
     attribute: str

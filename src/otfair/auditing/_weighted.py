@@ -1,4 +1,4 @@
-"""Scales and medians in which a person of weight w counts as w copies."""
+"""Scales, medians and shares of people who have weights."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from scipy.stats import beta
 
+from otfair.auditing._results import Estimate
 from otfair.encoder import TableEncoder
 from otfair.geometry import PointCloud
 
@@ -49,6 +51,20 @@ def fit_encoder(table: pd.DataFrame, weight: np.ndarray) -> TableEncoder:
         for column, a, b in zip(encoder.columns_, ends, ends[1:])
     ]
     return encoder
+
+
+def effective(weight: np.ndarray) -> float:
+    """Return how many people of equal weight are worth as much: (sum w)^2 / sum w^2."""
+    return float(weight.sum() ** 2 / (weight @ weight))
+
+
+def share_of(share: float, count: float) -> Estimate:
+    """Return a share of `count` people, of which all or none may be seen, with an interval.
+
+    With a uniform prior it has a beta distribution: 40 out of 40 give 0.914 to 1.
+    """
+    low, high = beta.ppf((0.025, 0.975), count * share + 1, count * (1 - share) + 1)
+    return Estimate(share, min(share, float(low)), max(share, float(high)))
 
 
 def typical(points: np.ndarray, weight: np.ndarray) -> float:

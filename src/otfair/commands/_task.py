@@ -13,7 +13,8 @@ import pandas as pd
 
 from otfair.auditing import Audit
 from otfair.auditing._features import unsuited
-from otfair.auditing._reading import MAX_GROUPS, likely_positive, positive_value
+from otfair.auditing._labels import likely_positive, positive_value
+from otfair.auditing._reading import MAX_GROUPS
 from otfair.commands._columns import read_sensitive, require_columns, split_names, without_gaps
 from otfair.commands._options import UsageError
 from otfair.datasets import list_datasets, load_dataset

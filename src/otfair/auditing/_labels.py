@@ -1,0 +1,64 @@
+"""Labels of two values: which one is positive, and what both are called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+# Labels that say themselves which one is positive.
+POSITIVE = {"1", "1.0", "true", "yes", "y", "t", "positive", "pos", "good", "accepted", "approved"}
+POSITIVE |= {"granted", "ja", "oui", "si", "sí", "sim"}
+NEGATIVE = {"0", "0.0", "false", "no", "n", "f", "negative", "neg", "bad", "rejected", "denied"}
+NEGATIVE |= {"refused", "declined"}
+NEGATIVE |= {"-1", "-1.0", "nein", "nej", "nee", "non", "não"}
+
+
+def read_labels(column: pd.Series[Any], positive: object = None) -> np.ndarray:
+    """Return labels as zeros and ones, (n,)."""
+    names = column.map(str)
+    found = sorted(names.unique())
+    if positive is not None:
+        if str(positive) not in found:
+            raise ValueError(
+                f"`positive_label` is {positive!r}, which no label is; they are {found[:5]}."
+            )
+        return (names == str(positive)).to_numpy(np.int64)
+    if len(found) == 1 and found[0].casefold() in POSITIVE | NEGATIVE:
+        return np.full(len(names), found[0].casefold() in POSITIVE, np.int64)
+    if (known := positive_value(found)) is not None:
+        return (names == known).to_numpy(np.int64)
+    shown = ", ".join(map(repr, found[:5])) + (", ..." if len(found) > 5 else "")
+    raise ValueError(
+        f"`labels` must be binary; received {len(found)} values: {shown}. "
+        + (
+            f"Say which one is positive with `positive_label={likely_positive(found)!r}`."
+            if len(found) == 2
+            else "Pass 1 for the positive outcome and 0 for every other."
+        )
+    )
+
+
+def positive_value(values: Sequence[str]) -> str | None:
+    """Return which of two labels is positive, where both of them say so; None where they don't."""
+    yes = [value for value in values if value.casefold() in POSITIVE]
+    no = [value for value in values if value.casefold() in NEGATIVE]
+    return yes[0] if len(values) == 2 and len(yes) == len(no) == 1 else None
+
+
+def likely_positive(values: Sequence[str]) -> str:
+    """Return the label that is most likely positive; of two that say nothing, the last."""
+    yes = [value for value in values if value.casefold() in POSITIVE]
+    maybe = [value for value in values if value.casefold() not in NEGATIVE]
+    return (yes if len(yes) == 1 else maybe or list(values))[-1]
+
+
+def outcomes(column: pd.Series[Any], labels: np.ndarray, positive: object) -> tuple[str, str]:
+    """Say what the negative and the positive label are, such as "paid = no" and "paid = yes"."""
+    ones = column.iloc[np.flatnonzero(labels == 1)[:1]].to_list()
+    yes = (ones or [positive or 1])[0]
+    others = column[labels == 0].unique().tolist()
+    no = others[0] if len(others) == 1 else f"not {yes}"
+    return f"{column.name} = {no}", f"{column.name} = {yes}"
