@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from tables_for_commands import loans, otfair, refused, write
 
 from otfair import OTFClassifier, TableEncoder, load_model, pdp_violation, peo_violation
+from otfair.commands._report import beside_limit
 
 FEATURES = list(loans(20).columns[:10])
 FEW = ("--features", "income,debt_ratio,sector")
@@ -170,6 +171,36 @@ def test_people_kept_out_to_judge_a_limit(tmp_path):
     train = said.data["metrics"]["after"]["train"]["violation"]
     assert said.data["violation"] != pytest.approx(train, abs=1e-6)
     assert said.data["validation_fraction"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("limit", "share", "test", "parts"),
+    [
+        (None, None, 0.1, [""]),
+        (0.03, None, 0.065, ["at most 0.03 on the training people, where it is 0.030. On people",
+                             "0.065, above what was asked for", "--validation-fraction 0.2"]),
+        (0.03, 0.2, 0.065, ["on 20 % of the training people, not trained on", "above what"]),
+        (0.03, None, 0.02, ["On people kept out it is 0.020."]),
+    ],
+)  # fmt: skip
+def test_a_limit_is_compared_with_people_kept_out(limit, share, test, parts):
+    metrics = {"after": {"test": {"violation": test}}}
+    record = {"max_violation": limit, "validation_fraction": share, "violation": 0.03}
+    said = beside_limit(record | {"metrics": metrics})
+    assert all(part in said for part in parts)
+    assert bool(said) == (limit is not None)
+    assert ("--validation" in said) == (share is None and limit is not None and test > limit)
+
+
+def test_the_limit_is_spoken_of_on_page_and_terminal(tmp_path):
+    table = write(loans(200), tmp_path / "t.csv")
+    said = otfair(
+        "fit", table, "--label", "granted", "--sensitive", "sex", "--max-violation", 0.03, *FEW,
+        *QUICK, "-o", tmp_path / "m",
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    line = next(x for x in said.out.splitlines() if x.startswith("Asked for: a violation of at"))
+    assert f"<p>{line}</p>" in (tmp_path / "m" / "report.html").read_text()
 
 
 def test_rows_without_label_or_group_are_left_out_and_counted(tmp_path):

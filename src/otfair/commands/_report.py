@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Annotation
 
 from otfair.commands._models import METRICS, chosen_violation
 from otfair.rendering import inline_svg, templates
 from otfair.tradeoff import UNFAIRNESS, plot_tradeoff
 
+LABEL = (45, 11)  # width and height of a label in a picture
 INK, MARKED = "#1f2933", "#c2410c"
 
 
@@ -30,7 +33,8 @@ def write_report(
     violation = chosen_violation(record["notion"])
     picture = None
     if curve is not None:
-        picture = inline_svg(draw({"": curve}, violation, record["metrics"]["after"]["test"]))
+        named = {"one model for each α": curve}
+        picture = inline_svg(draw(named, violation, record["metrics"]["after"]["test"]))
     text = (
         templates()
         .get_template("fit.html")
@@ -41,9 +45,43 @@ def write_report(
             audits=audits,
             notion=" and ".join(name.replace("_", " ") for name in record["notion"]),
             violation_name=UNFAIRNESS[violation],
+            limit=beside_limit(record),
         )
     )
     path.write_text(text, encoding="utf-8")
+
+
+def beside_limit(record: dict[str, Any]) -> str:
+    """Say how the violation on people kept out compares with the one asked for, if one was."""
+    limit, share = record["max_violation"], record["validation_fraction"]
+    if limit is None:
+        return ""
+    chosen = f"{100 * share:g} % of the training people, not trained on" if share else ""
+    test = record["metrics"]["after"]["test"]["violation"]
+    said = (
+        f"Asked for: a violation of at most {limit:g} on {chosen or 'the training people'}, where "
+        f"it is {record['violation']:.3f}. On people kept out it is {test:.3f}"
+    )
+    if test <= limit:
+        return f"{said}."
+    hint = "" if share else "; --validation-fraction 0.2 would choose by people not trained on"
+    return (
+        f"{said}, above what was asked for: what holds for some people need not for others{hint}."
+    )
+
+
+def widened(curve: pd.DataFrame) -> pd.DataFrame:
+    """Return a curve whose intervals hold their own figures, as those of an audit do.
+
+    A largest difference is larger in most resamples than in the whole.
+    """
+    out = curve.copy()
+    for low in (c for c in curve if str(c).endswith("_low")):
+        name = str(low).removesuffix("_low")
+        high = f"{name}_high"
+        out[low] = curve[[low, name]].min(axis=1).where(curve[low].notna())
+        out[high] = curve[[high, name]].max(axis=1).where(curve[high].notna())
+    return out
 
 
 def draw(
@@ -58,5 +96,19 @@ def draw(
             label="this model", zorder=4,
         )  # fmt: skip
         axes.legend(frameon=False, loc="lower right")
+    _part_labels(axes)
     axes.tick_params(colors=INK)
     return figure
+
+
+def _part_labels(axes: Axes) -> None:
+    """Write labels of points that coincide below each other."""
+    placed: list[tuple[float, float]] = []
+    for text in axes.texts:
+        assert isinstance(text, Annotation)
+        x, y = axes.transData.transform(text.xy)
+        dx, dy = text.get_position()
+        while any(abs(x - a) < LABEL[0] and abs(y + dy - b) < LABEL[1] for a, b in placed):
+            dy -= LABEL[1]
+        text.set_position((dx, dy))
+        placed.append((x, y + dy))

@@ -37,7 +37,7 @@ from otfair.commands._options import (
     units,
 )
 from otfair.commands._output import output_folder, text_table, write_json
-from otfair.commands._report import write_report
+from otfair.commands._report import beside_limit, widened, write_report
 from otfair.commands._task import Task, described, read_notion, read_task
 from otfair.saving import save_model
 from otfair.tradeoff import tradeoff_curve
@@ -176,7 +176,7 @@ def _record(
 
 
 def _curve(options: argparse.Namespace, task: Task, classifier: Any) -> pd.DataFrame:
-    return tradeoff_curve(
+    curve = tradeoff_curve(
         task.X,
         task.y,
         sensitive_features=task.sensitive,
@@ -186,6 +186,7 @@ def _curve(options: argparse.Namespace, task: Task, classifier: Any) -> pd.DataF
         random_state=options.seed,
         verbose=listens(),
     )
+    return widened(curve)
 
 
 def _audit(scores: np.ndarray, part: Task, record: dict[str, Any], when: str) -> otfair.Audit:
@@ -213,9 +214,9 @@ def _audit(scores: np.ndarray, part: Task, record: dict[str, Any], when: str) ->
 
 
 def _says(record: dict[str, Any]) -> str:
-    people = record["people"]
+    people, limit = record["people"], beside_limit(record)
     return (
         f"trained on {people['train']} people, judged on {people['test']} others; before: no "
         f"fairness, after: alpha {record['alpha']:.3g}\n\n"
-        f"{text_table(metrics_table(record))}"
+        f"{text_table(metrics_table(record))}" + (f"\n\n{limit}" if limit else "")
     )
