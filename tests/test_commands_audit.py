@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -292,6 +293,27 @@ def test_columns_that_are_nearly_numbers_are_noted(tmp_path):
     record = otfair("audit", table, *BASE, "--json", "--drop", "up").data["record"]
     assert record["missing"] == {"income": 1}
     assert record["notes"] == notes[:1]
+
+
+def test_people_are_found_by_their_line(tmp_path):
+    frame = loans(60)
+    frame["income"] = frame["income"].where(frame.index > 0, np.nan)
+    page = tmp_path / "r.html"
+    otfair("audit", write(frame, tmp_path / "t.csv"), *BASE, "-o", page)
+    csv = page.read_text()
+    frame.to_parquet(tmp_path / "t.parquet")
+    otfair("audit", tmp_path / "t.parquet", *BASE, "-o", page)
+    rows = [int(row) for row in re.findall(r'class="who">row (\d+),', page.read_text())]
+    lines = [int(line) for line in re.findall(r'class="who">line (\d+),', csv)]
+    assert rows
+    assert lines == [row + 1 for row in rows]  # below the names of the columns
+    assert "Rows are those of the table, counted from 1." in page.read_text()
+    assert "Lines are those of the file" in csv
+    scores = re.findall(r'class="who">line \d+, score ([0-9.]+)', csv)
+    texts = (tmp_path / "t.csv").read_text().splitlines()
+    place = frame.columns.get_loc("p")
+    for line, score in zip(lines, scores):
+        assert f"{float(texts[line - 1].split(',')[place]):.2f}" == score
 
 
 def test_hostile_text_stays_text(tmp_path):

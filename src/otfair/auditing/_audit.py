@@ -29,7 +29,7 @@ from otfair.auditing._reading import Audited, read
 from otfair.auditing._regions import regions
 from otfair.auditing._report import SHOWN_PAIRS, cell, page
 from otfair.auditing._resampling import draw
-from otfair.auditing._results import Cost, Curve, Estimate, Finding, Record, Violation
+from otfair.auditing._results import Cost, Curve, Estimate, Finding, Places, Record, Violation
 from otfair.files import write_bytes
 from otfair.notions import Notion
 from otfair.rendering import to_json
@@ -47,6 +47,7 @@ class Audit:
     findings : one for each notion and attribute.
     curves : score distributions, ROC and calibration of each group.
     record : rows used and dropped, settings, versions, checksum.
+    places : where the user's rows are in a file; without one they are counted from 0.
     """
 
     findings: tuple[Finding, ...]
@@ -54,6 +55,7 @@ class Audit:
     record: Record
     people: Audited
     features: Features | None
+    places: Places | None = None
 
     def __repr__(self) -> str:
         return (

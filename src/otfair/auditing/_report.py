@@ -191,7 +191,8 @@ def pairs(audit: Audit, finding: Finding) -> list[Pair]:
 
 def _row(audit: Audit, features: Features, person: int) -> str:
     """Say where a person is in the user's table, and what columns that name people call them."""
-    said, given = [f"row {audit.people.rows[person]}"], audit.people.features
+    row, given, places = int(audit.people.rows[person]), audit.people.features, audit.places
+    said = [f"row {row}" if places is None else f"{places.what} {places.numbers[row]}"]
     for name, why in features.left_out.items():
         if "looks like an identifier" in why and given is not None:
             said.append(f"{name} {given[name].iloc[person]}")

@@ -218,6 +218,15 @@ class Curve:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Places:
+    """Where rows are in a file."""
+
+    what: str  # "line" or "row"
+    numbers: np.ndarray = field(repr=False)  # (n,)
+    meaning: str  # how they are counted
+
+
+@dataclass(frozen=True, kw_only=True)
 class Record:
     """What was done, so that it can be done again."""
 

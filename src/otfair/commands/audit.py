@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pandas as pd
 from otfair.auditing import Audit, audit
 from otfair.auditing._features import NO_DISTANCES
 from otfair.auditing._reading import percentages
+from otfair.auditing._results import Places
 from otfair.commands._columns import continuous_names, read_sensitive, require_columns, split_names
 from otfair.commands._options import (
     Commands,
@@ -165,9 +167,19 @@ def run(options: argparse.Namespace) -> Outcome:
         title = options.title or f"{options.score} of {Path(table.source).name}"
         numbers = [*kept, options.score, *weight, *sensitive.columns]
         found = described(found, table, title, remarks(table, list(dict.fromkeys(numbers))))
+        found = replace(found, places=_places(table))
         if part is not None:
             (found.to_json if part.suffix == ".json" else found.to_html)(part)
     return _outcome(found, table.source, notes, options)
+
+
+def _places(table: Table) -> Places:
+    """Say where the rows of a table are, as messages do."""
+    if table.lines is not None:
+        meaning = "Lines are those of the file, in which the names of the columns come first."
+        return Places(what="line", numbers=table.lines, meaning=meaning)
+    rows = np.arange(1, len(table.frame) + 1)
+    return Places(what="row", numbers=rows, meaning="Rows are those of the table, counted from 1.")
 
 
 def _outcome(found: Audit, source: str, notes: list[str], options: argparse.Namespace) -> Outcome:
