@@ -248,6 +248,14 @@ def test_small_groups_are_missing_from_calibration_and_named():
     assert page.count('r="3"/>') == few + large
 
 
+def test_a_page_that_can_not_be_written_is_named(found, tmp_path):
+    path = tmp_path / "nowhere" / "r.html"
+    for write in (found.to_html, found.to_json):
+        with pytest.raises(FileNotFoundError) as error:
+            write(path)
+        assert error.value.filename == str(path)
+
+
 def test_a_cell_says_what_was_found(found):
     cell = found._repr_html_()
     assert cell.count("<tr>") == 1 + len(found.findings)

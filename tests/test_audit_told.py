@@ -185,7 +185,15 @@ def test_conditional_parity_wants_to_know_on_what(data, notion):
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(6.94e-5, "0.0000694"), (6e-9, "0"), (0.0, "0"), (0.01234, "0.0123"), (1.5, "1.5")],
+    [
+        (6.94e-5, "< 0.0001"),
+        (1.234e-4, "0.000123"),
+        (-6e-5, "< 0.0001"),
+        (6e-9, "0"),
+        (0.0, "0"),
+        (0.01234, "0.0123"),
+        (1.5, "1.5"),
+    ],
 )
 def test_costs_are_written_without_powers_of_ten(value, text):
     assert _report.decimal(value) == text

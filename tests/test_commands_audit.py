@@ -295,6 +295,30 @@ def test_columns_that_are_nearly_numbers_are_noted(tmp_path):
     assert record["notes"] == notes[:1]
 
 
+def test_messages_speak_of_options(table, tmp_path):
+    said = otfair(
+        "audit", table, "--score", "p", "--sensitive", "sex", "--notion", "equalized_odds"
+    )
+    assert said.code == 2
+    assert "--notion equalized_odds needs --label" in said.err
+    percent = write(loans(40).assign(p=lambda f: f["p"] * 100), tmp_path / "t.csv")
+    said = otfair("audit", percent, *BASE)
+    refused(said, "--score p: must lie in [0, 1]", "divide them by 100")
+    assert "`" not in said.err
+    many = loans(80).assign(sex=[f"n{k}" for k in range(80)])
+    refused(otfair("audit", write(many, tmp_path / "t.csv"), *BASE), "write :continuous behind its")
+
+
+def test_a_label_is_spoken_of_once(tmp_path):
+    frame = loans(60)
+    frame["granted"] = np.where(frame["granted"] == "yes", "b", "a")
+    said = otfair("audit", write(frame, tmp_path / "t.csv"), *BASE).out
+    assert "note: label 'granted': 'b' is taken as positive; choose with --positive" in said
+    assert said.count("is positive") == 0
+    told = otfair("audit", tmp_path / "t.csv", *BASE, "--positive", "a").out
+    assert "note: label 'granted': 'a' is positive\n" in told
+
+
 def test_people_are_found_by_their_line(tmp_path):
     frame = loans(60)
     frame["income"] = frame["income"].where(frame.index > 0, np.nan)

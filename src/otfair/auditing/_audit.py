@@ -103,7 +103,7 @@ class Audit:
         """Return everything but the people as JSON, and write it to a file if one is named."""
         text = to_json(_plain(self), indent=1)
         if path is not None:
-            write_bytes(Path(path), text.encode())
+            _write(Path(path), text)
         return text
 
     def to_html(self, path: str | Path | None = None) -> str:
@@ -113,7 +113,7 @@ class Audit:
         """
         text = page(self)
         if path is not None:
-            write_bytes(Path(path), text.encode())
+            _write(Path(path), text)
         return text
 
     def _repr_html_(self) -> str:
@@ -265,6 +265,16 @@ def audit(
         people=people,
         features=features,
     )
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file as a whole; an error names it, not what it is written as."""
+    try:
+        write_bytes(path, text.encode())
+    except OSError as error:
+        if error.filename is not None:
+            error.filename = str(path)
+        raise
 
 
 def _affordable(n: int, compared: list[Compared], measure: Measure, budget: float) -> int | None:

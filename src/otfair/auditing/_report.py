@@ -37,6 +37,7 @@ SHOWN_CURVES = 8  # of the largest groups, as many as colours can tell apart
 SHOWN_DOTS = 40  # of the largest groups
 SHOWN_FEATURES = 30  # of a pair, those that differ first
 LONGEST = 80  # letters of a value
+TINY = 1e-4  # a cost of which figures tell readers nothing
 NEAR = 0.25  # standard deviations: numbers closer than this are called alike
 
 SHOULD = "mean scores should not depend on the attribute."
@@ -270,8 +271,7 @@ def decimal(value: float) -> str:
     """Write a cost in three digits, without powers of ten; less than the toll is nothing."""
     if abs(value) < TOLL:
         return "0"
-    text = f"{value:.3g}"
-    return f"{float(text):.10f}".rstrip("0") if "e-" in text else text
+    return "< 0.0001" if abs(value) < TINY else f"{value:.3g}"
 
 
 def _number(value: float, form: str) -> str:

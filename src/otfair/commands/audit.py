@@ -15,6 +15,7 @@ import pandas as pd
 
 from otfair.auditing import Audit, audit
 from otfair.auditing._features import NO_DISTANCES
+from otfair.auditing._groups import BY_LABEL
 from otfair.auditing._reading import percentages
 from otfair.auditing._results import Places
 from otfair.commands._columns import continuous_names, read_sensitive, require_columns, split_names
@@ -43,6 +44,13 @@ GUESSED = (
     "another scale",
     "a cut of",
 )  # in reasons that may be wrong
+WORDS = {  # of Python, and what they are here
+    "name it in `continuous`": "write :continuous behind its name",
+    "`scores`": "--score {score}:",
+    "`labels`": "--label {label}:",
+    "`sample_weight`": "--weight",
+    "`sensitive_features`": "--sensitive",
+}
 SHOWN = {  # columns of the summary that are printed, and what to call them
     "notion": "notion",
     "attribute": "attribute",
@@ -120,6 +128,8 @@ def run(options: argparse.Namespace) -> Outcome:
     """Read, audit, write."""
     if CONDITIONAL in (options.notion or ()) and not options.control:
         raise UsageError(f"--notion {CONDITIONAL} needs --control: the columns to compare within")
+    if options.label is None and (asked := set(options.notion or ()) & set(BY_LABEL)):
+        raise UsageError(f"--notion {min(asked)} needs --label: the column of outcomes")
     table, _ = load(options)
     columns = [str(c) for c in table.frame.columns]
     taken = require_columns(table, [options.score], "--score")
@@ -146,7 +156,8 @@ def run(options: argparse.Namespace) -> Outcome:
     if options.output is not None:  # what can't be written is said before the work is done
         writing = output_file(options.output, options.table)
     with writing as part:
-        found = audit(
+        found = _audited(
+            options,
             _scores(table, options.score, options.skip_unscored),
             table.frame[kept] if kept else None,
             sensitive_features=sensitive,
@@ -171,6 +182,17 @@ def run(options: argparse.Namespace) -> Outcome:
         if part is not None:
             (found.to_json if part.suffix == ".json" else found.to_html)(part)
     return _outcome(found, table.source, notes, options)
+
+
+def _audited(options: argparse.Namespace, *given: Any, **settings: Any) -> Audit:
+    """Audit, and speak of options where Python speaks of arguments."""
+    try:
+        return audit(*given, **settings)
+    except ValueError as error:
+        said = str(error)
+        for word, option in WORDS.items():
+            said = said.replace(word, option.format(score=options.score, label=options.label))
+        raise TableError(said) from error
 
 
 def _places(table: Table) -> Places:
@@ -264,5 +286,7 @@ def _labels(
     y, label, notes = read_label(column[known], options.positive)
     labels = pd.Series([None] * len(frame), name=options.label, dtype=object)
     labels[known] = np.where(y == 1, label.positive, label.negative)
-    said = f"label {label.name!r}: {label.positive!r} is positive"
-    return labels, label.positive, [said, *notes]
+    head = f"label {label.name!r}:"
+    if notes and "is taken as positive" in notes[0]:
+        return labels, label.positive, [f"{head} {notes[0]}"]
+    return labels, label.positive, [f"{head} {label.positive!r} is positive", *notes]
