@@ -12,7 +12,7 @@ import otfair
 from otfair.auditing import _distances, _solving
 from otfair.auditing._costs import _interval
 from otfair.auditing._distances import Measure, reference_size
-from otfair.auditing._features import read_features
+from otfair.auditing._features import choose_columns, read_features
 from otfair.auditing._groups import compare, read_notions
 from otfair.auditing._reading import read
 from otfair.auditing._resampling import draw
@@ -37,7 +37,9 @@ def audited(data):
 
 @pytest.fixture(scope="module")
 def measure(audited):
-    return Measure(read_features(audited, (), ()), audited.weight, 1e-3, 0)
+    return Measure(
+        read_features(choose_columns(audited, (), ()), audited.weight), audited.weight, 1e-3, 0
+    )
 
 
 def problems(audited, measure):
