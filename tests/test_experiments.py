@@ -15,7 +15,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import otfair
-from otfair.experiments import _train
+from otfair.experiments import _runner, _train
 from otfair.experiments._plan import COLUMNS, Run, plan
 from otfair.experiments._runner import reproduce
 from otfair.experiments._store import Result, Store, read_csv
@@ -79,6 +79,38 @@ def test_a_failure_is_kept_but_tried_again(tmp_path):
         assert store.done() == {RUN.key}
         store.add([result(error="again")])
         assert [r.error for r in store] == [""]
+
+
+def test_what_is_no_store_is_refused_and_left_as_it_is(tmp_path):
+    other = tmp_path / "other.sqlite"
+    with sqlite3.connect(other) as db:
+        db.execute("CREATE TABLE mine (a)")
+    kept = other.read_bytes()
+    (tmp_path / "text.sqlite").write_text("no database")
+    (tmp_path / "text.csv").write_text("a,b\n1,2\n")
+    with Store(tmp_path / "a.sqlite") as store:
+        for name in ("other.sqlite", "text.sqlite", "text.csv"):
+            with pytest.raises(ValueError, match="holds no results that can be read"):
+                store.merge(tmp_path / name)
+    assert other.read_bytes() == kept
+
+
+def dies(runs):
+    if runs[0].method == "norm":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return [result(run, auc=0.5) for run in runs]
+
+
+def test_a_process_that_dies_fails_by_itself(tmp_path, monkeypatch):
+    monkeypatch.setattr(_runner, "make", dies)
+    path = tmp_path / "runs.sqlite"
+    others = [replace(RUN, split=split) for split in range(3)]
+    assert reproduce([NORM, FREE, *others], path, jobs=2, verbose=False) == (5, 1)
+    with Store(path) as store:
+        found = {r.run: r.error for r in store}
+    assert "the process died" in found.pop(NORM)
+    assert set(found.values()) == {""}
+    assert len(found) == 4
 
 
 def test_a_row_changed_by_hand_is_refused(tmp_path):

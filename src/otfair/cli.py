@@ -18,7 +18,8 @@ from otfair.commands._options import EXIT_CODES, Outcome, UsageError
 from otfair.rendering import to_json
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 1, 130, 141
-EXPECTED = (ValueError, TypeError, OSError, ImportError)  # what the library raises for what a user passed
+# What the library raises for what a user passed, or lacks.
+EXPECTED = (ValueError, TypeError, OSError, ImportError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

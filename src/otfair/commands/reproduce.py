@@ -38,7 +38,10 @@ def add(commands: Commands) -> None:
         "--protocol", choices=["full", "paper"], default="full",
         help="full: everybody at once, converged; paper: mini-batches (default full)",
     )  # fmt: skip
-    parser.add_argument("--splits", type=int, default=10, metavar="N", help="default 10")
+    parser.add_argument(
+        "--splits", type=int, default=10, metavar="N",
+        help="default 10; of postprocess, seeds, at most 5",
+    )  # fmt: skip
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (default 2)")
     parser.add_argument(
         "--take", type=Path, action="append", default=[], metavar="FILE",
@@ -61,20 +64,24 @@ def run(options: argparse.Namespace) -> Outcome:
     began = time.perf_counter()
     runs = plan(options.target, options.protocol, options.splits)
     store = options.output / "runs.sqlite"
+    with Store(store) as results:
+        before = len(results.done()), (options.output / "results.md").is_file()
     made, failed = reproduce(runs, store, jobs=options.jobs, take=options.take, verbose=listens())
     with Store(store) as results:
         results.write_csv(options.output / "runs.csv")
         kept = list(results)
-    written = [store, options.output / "runs.csv"]
-    if any(not r.error for r in kept):
-        written += write_figures(kept, options.output)
-        written.append(options.output / "results.md")
-        write_page(kept, written[-1])
+    written, page = [store, options.output / "runs.csv"], options.output / "results.md"
+    if before == (sum(not r.error for r in kept), True):
+        written.append(page)  # nothing is new since it was written
+    elif any(not r.error for r in kept):
+        written += [*write_figures(kept, options.output), page]
+        write_page(kept, page)
     spent = time.perf_counter() - began
     lines = [
         f"{len(runs)} runs: {len(runs) - made} were there, {made - failed} made in {spent:.0f} s"
     ]
-    errors = [r for r in kept if r.error]
+    keys = {run.key for run in runs}
+    errors = [r for r in kept if r.error and r.run.key in keys]
     if failed:
         lines += [f"{failed} failed; they are tried again next time. The first:", errors[0].error]
     lines += [str(path) for path in written]

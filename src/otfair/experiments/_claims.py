@@ -14,6 +14,7 @@ from otfair.experiments._figures import PANELS, Panel, panel_runs, shown
 
 SHARES = (0.75, 0.5, 0.25, 0.1)  # of the unfair model's violation
 INTERVAL = 3  # splits from which on a difference is given an interval
+COLLAPSED = 0.1  # of AUC below the unfair model, from which on a model is no answer
 
 
 @dataclass(frozen=True)
@@ -62,13 +63,22 @@ def curve(
     frame: pd.DataFrame, panel: Panel, notion: str, method: str, *, protocol: str = "full"
 ) -> pd.DataFrame:
     """Return a method's runs in a panel, the unfair model's among them, by split and strength."""
+    return _curve(panel_runs(_curves(frame, protocol), panel), notion, method)
+
+
+def _curves(frame: pd.DataFrame, protocol: str) -> pd.DataFrame:
+    """Return what a comparison needs of a protocol's runs; fewer columns are copied faster."""
+    settings = ["dataset", "columns", "notion", "method", "alpha", "split", "sweeps"]
+    measured = [name for name in frame if str(name).startswith(("test_", "train_"))]
     frame = frame[(frame["experiment"] == "curves") & (frame["protocol"] == protocol)]
-    return _curve(panel_runs(frame, panel), notion, method)
+    return frame[[*settings, *measured]]
 
 
 def _curve(runs: pd.DataFrame, notion: str, method: str) -> pd.DataFrame:
-    kept = [shown(runs, each, notion) for each in ("unfair", method)]
-    return pd.concat(kept).sort_values(["split", "alpha"])
+    kept = pd.concat([shown(runs, each, notion) for each in ("unfair", method)])
+    free = kept[kept["method"] == "unfair"].set_index("split")["test_auc"]
+    lost = kept["split"].map(free) - kept["test_auc"]
+    return kept[~(lost > COLLAPSED)].sort_values(["split", "alpha"])
 
 
 def difference(
@@ -82,13 +92,13 @@ def difference(
     free = free[free["method"] == "unfair"]
     gaps = []
     for split, target in zip(free["split"], free[x]):
-        one, other = (_at(c, split, x, y, share * float(target)) for c in (first, second))
+        one, other = (at(c, split, x, y, share * float(target)) for c in (first, second))
         if not np.isnan(one - other):
             gaps.append(one - other)
     return mean_difference(gaps)
 
 
-def _at(curve: pd.DataFrame, split: int, x: str, y: str, target: float) -> float:
+def at(curve: pd.DataFrame, split: int, x: str, y: str, target: float) -> float:
     """Return y where a split's curve first comes down to the target."""
     own = curve["split"].to_numpy() == split
     v, values = curve[x].to_numpy()[own], curve[y].to_numpy()[own]
@@ -120,7 +130,7 @@ def compare(frame: pd.DataFrame, protocol: str, part: str) -> pd.DataFrame:
 
     Columns: dataset, attribute, notion, against, share, difference, ran (splits in all).
     """
-    frame = frame[(frame["experiment"] == "curves") & (frame["protocol"] == protocol)]
+    frame = _curves(frame, protocol)
     panels = {panel: panel_runs(frame, panel) for panel in PANELS}
     rows = []
     for panel, notion, other in product(PANELS, ("pdp", "peo"), ("norm", "barycenter")):

@@ -18,8 +18,8 @@ from otfair.experiments._train import POSTPROCESS_EPOCHS, QUANTILES
 from otfair.files import write_bytes
 from otfair.rendering import drawn
 
-# Dataset, attribute by which violations are judged, columns that penalties were trained on. The
-# violation by two attributes is the larger of theirs.
+# Dataset, attribute by which violations are judged, columns that penalties were trained on. By two
+# attributes together it is the larger of the shares that are left of the unfair model's violations.
 Panel = tuple[str, str, tuple[str, ...]]
 BOTH = "sex+race"
 PANELS: tuple[Panel, ...] = (
@@ -32,23 +32,28 @@ PANELS: tuple[Panel, ...] = (
     ("diabetes", "gender", ("gender",)),
 )
 STYLES = {
-    "unfair": ("Unfair", "#4d4d4d", "s"),
-    "barycenter": ("Barycenter", "#7b5ea7", "^"),
-    "norm": ("Norm", "#d9822b", "D"),
-    "otf": ("OTF", "#2f6db5", "o"),
-    "coordinate": ("OTF, published ascent", "#3a9188", "v"),
+    "unfair": ("Unfair", "#000000", "s"),
+    "barycenter": ("Barycenter", "#cc79a7", "^"),
+    "norm": ("Norm", "#e69f00", "D"),
+    "otf": ("OTF", "#0072b2", "o"),
+    "coordinate": ("OTF, published ascent", "#009e73", "v"),
 }
-GROUPS = {"Female": "#d9822b", "Male": "#2f6db5"}
+LINES = {"barycenter": ":", "norm": "--", "otf": "-", "coordinate": "-."}
+GROUPS = {"Female": "#e69f00", "Male": "#0072b2"}
 
 
 def to_frame(results: Iterable[Result]) -> pd.DataFrame:
     """Return one row a run that succeeded: its configuration and its metrics."""
     rows = [{**vars(r.run), **r.metrics, "seconds": r.seconds} for r in results if not r.error]
     frame = pd.DataFrame(rows)
+    keys = ["dataset", "protocol", "split"]
+    free = frame[(frame["method"] == "unfair") & (frame["experiment"] == "curves")]
     for name in [f"{part}_{notion}" for part in ("train", "test") for notion in ("pdp", "peo")]:
         each = [f"{name}_{attribute}" for attribute in BOTH.split("+")]
         if set(each) <= set(frame):
-            frame[f"{name}_{BOTH}"] = frame[each].max(axis=1, skipna=False)
+            unfair = frame[keys].merge(free[[*keys, *each]], on=keys, how="left")[each]
+            shares = frame[each].to_numpy(float) / unfair.to_numpy(float)
+            frame[f"{name}_{BOTH}"] = shares.max(axis=1)
     return frame
 
 
@@ -94,7 +99,8 @@ def draw_curves(frame: pd.DataFrame, protocol: str, part: str) -> Figure:
         axes.set_axis_on()
         _draw_panel(axes, panel_runs(frame, panel), notion, panel[1], part)
         axes.set_title(f"{title(panel)}: {notion.upper()}", fontsize=10)
-        axes.set_xlabel("violation", fontsize=9)
+        what = "larger share of the two that is left" if panel[1] == BOTH else notion.upper()
+        axes.set_xlabel(what, fontsize=9)
     for axes in grid[:, 0]:
         axes.set_ylabel(f"AUC ({part})", fontsize=9)
     handles = {
@@ -104,6 +110,10 @@ def draw_curves(frame: pd.DataFrame, protocol: str, part: str) -> Figure:
     }
     figure.legend(
         list(handles.values()), list(handles), loc="outside lower center", ncols=5, frameon=False
+    )
+    figure.suptitle(
+        f"AUC against violation, {part} set, {protocol} protocol; number of splits in each corner",
+        fontsize=10,
     )
     return figure
 
@@ -117,11 +127,17 @@ def _draw_panel(axes: Axes, runs: pd.DataFrame, notion: str, attribute: str, par
             continue
         means = own.groupby("alpha")[[x, y]].mean()
         heights += [] if method == "barycenter" else means[y].tolist()
-        axes.plot(means[x], means[y], color=colour, lw=1.2, alpha=0.7)
-        axes.plot(means[x], means[y], marker, color=colour, ms=4, label=label)
+        path = means
+        if method != "unfair":  # curves begin at the unfair model, as in comparisons
+            path = pd.concat([shown(runs, "unfair", notion).groupby("alpha")[[x, y]].mean(), means])
+        line = LINES.get(method, "")
+        axes.plot(path[x], path[y], line, color=colour, lw=1.2, alpha=0.8)
+        axes.plot(means[x], means[y], line + marker, color=colour, ms=4, lw=1.2, label=label)
         for _, group in own.groupby("alpha"):
             if len(group) > 1:
                 axes.add_patch(_ellipse(group[x].to_numpy(), group[y].to_numpy(), colour))
+    splits = runs[runs["method"] == "otf"]["split"].nunique()
+    axes.text(0.98, 0.03, f"{splits}", transform=axes.transAxes, ha="right", fontsize=7)
     axes.margins(0.08)
     axes.tick_params(labelsize=8)
     axes.spines[["top", "right"]].set_visible(False)
@@ -141,8 +157,8 @@ def _ellipse(x: np.ndarray, y: np.ndarray, colour: str) -> Ellipse:
     width, height = 2 * np.sqrt(np.maximum(values, 0))
     angle = float(np.degrees(np.arctan2(vectors[1, 0], vectors[0, 0])))
     return Ellipse(
-        (float(x.mean()), float(y.mean())), width, height, angle=angle, color=colour, alpha=0.12,
-        lw=0,
+        (float(x.mean()), float(y.mean())), width, height, angle=angle, edgecolor=colour,
+        facecolor="none", alpha=0.5, lw=0.6,
     )  # fmt: skip
 
 
@@ -160,6 +176,8 @@ def draw_postprocess(frame: pd.DataFrame) -> Figure:
     costs.legend(frameon=False)
     _band(violation, epochs, np.array(runs["pdp"].tolist()), "#2f6db5", "PDP violation")
     violation.set(xlabel="epoch", ylabel="PDP violation (train)", ylim=(0, None))
+    violation.text(POSTPROCESS_EPOCHS + 1.5, 0.002, "penalty alone from here", fontsize=8)
+    figure.suptitle(f"Post-processing: mean and one sigma of {len(runs)} seeds", fontsize=10)
     for axes in (costs, violation):
         axes.axvline(POSTPROCESS_EPOCHS + 0.5, color="#8a94a0", lw=1, ls="--")
         axes.spines[["top", "right"]].set_visible(False)
@@ -207,7 +225,7 @@ def draw_violins(frame: pd.DataFrame) -> Figure:
             if i == 0:
                 axes.set_title(f"alpha {alpha:g}", fontsize=9)
             if j == 0:
-                axes.set_ylabel(f"epsilon {epsilon:g}", fontsize=9)
+                axes.set_ylabel(f"epsilon {epsilon:g}\nscore", fontsize=9)
     figure.suptitle("Scores of women (left, orange) and men (right, blue)", fontsize=10)
     return figure
 
@@ -223,7 +241,7 @@ def _violin(axes: Axes, quantiles: list[float], side: int, colour: str) -> None:
     for quarter in (0.25, 0.5, 0.75):
         at = float(np.interp(quarter, QUANTILES, sample))
         reach = float(np.interp(at, heights, width)) / max(width.max(), 1e-12)
-        axes.plot([0, side * reach], [at, at], color="white", lw=0.9, ls="--")
+        axes.plot([0, side * reach], [at, at], color="black", lw=0.9, ls="--")
 
 
 def write_figures(results: Iterable[Result], folder: Path) -> list[Path]:

@@ -127,7 +127,7 @@ def epsilons(protocol: str, splits: int) -> Iterator[Run]:
 def plan(target: str, protocol: str, splits: int) -> list[Run]:
     """Every run of one of the command's targets."""
     if target == "postprocess":
-        return list(postprocess(protocol))
+        return list(postprocess(protocol, min(splits, 5)))
     if target == "epsilon":
         return list(epsilons(protocol, splits))
     if target != "all" and target not in COLUMNS:
@@ -138,5 +138,5 @@ def plan(target: str, protocol: str, splits: int) -> list[Run]:
     if protocol == "paper" and "adult" in names:
         runs += coordinate()
     if target == "all":
-        runs += [*postprocess(protocol), *epsilons(protocol, splits)]
+        runs += [*postprocess(protocol, min(splits, 5)), *epsilons(protocol, splits)]
     return runs

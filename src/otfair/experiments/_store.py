@@ -1,11 +1,13 @@
 """Where results are kept: one SQLite row a run, merged from other stores and from CSV.
 
-A row is written when its run is done, in one transaction, so that a killed process loses only what
-it was at. A run whose row is there is never made again.
+A row is written when its run is done (in the full protocol, when the strengths that are trained one
+from another are), in one transaction, so that a killed process loses only what it was at. A run
+whose row is there is never made again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import sqlite3
@@ -108,11 +110,13 @@ class Store:
     def merge(self, other: Path) -> int:
         """Take what another store or CSV has and this one lacks; returns how many runs."""
         before = self.done()
-        if other.suffix == ".csv":
-            self.add(read_csv(other))
-        else:
-            with Store(other) as theirs:
-                self.add(theirs)
+        try:
+            self.add(read_csv(other) if other.suffix == ".csv" else read_store(other))
+        except (sqlite3.Error, KeyError, TypeError, json.JSONDecodeError) as error:
+            raise ValueError(
+                f"{other} holds no results that can be read ({error}); pass a store (runs.sqlite) "
+                "or its CSV, as `otfair reproduce` writes them."
+            ) from None
         return len(self.done() - before)
 
     def write_csv(self, path: Path) -> None:
@@ -123,6 +127,13 @@ class Store:
             writer = csv.DictWriter(file, [*SETTINGS, *ABOUT, *metrics], lineterminator="\n")
             writer.writeheader()
             writer.writerows(_flat(result) for result in results)
+
+
+def read_store(path: Path) -> list[Result]:
+    """Read a store without changing it."""
+    with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+        rows = db.execute(f"SELECT {', '.join(FIELDS)} FROM runs").fetchall()
+    return [_result(dict(zip(FIELDS, row))) for row in rows]
 
 
 def read_csv(path: Path) -> list[Result]:

@@ -16,13 +16,16 @@ from otfair.experiments._claims import (
     difference,
     mean_difference,
 )
-from otfair.experiments._figures import PANELS, Panel, panel_runs, title
+from otfair.experiments._figures import BOTH, PANELS, Panel, panel_runs, title
 from otfair.experiments._plan import EPSILON, VIOLIN_EPSILONS
 from otfair.experiments._train import POSTPROCESS_EPOCHS
 
 MARGIN = 0.005  # of AUC, within which methods are on par
 ENDS = 0.02  # scores below it, or above one minus it, are at the ends
-HOLDS, PARTLY, FAILS, UNKNOWN = "holds", "holds in part", "does not hold", "not run"
+HOLDS, MOSTLY, MIXED, FAILS = "holds", "mostly holds", "mixed", "does not hold"
+UNKNOWN = "not run"
+ENOUGH = 0.8  # of the comparisons, with which a claim mostly holds if none says the opposite
+AUC_KEPT = 0.05  # of the unfair model's, within which a model that is fair counts as an answer
 PANEL_OF = {(panel[0], panel[1]): panel for panel in PANELS}
 
 
@@ -36,6 +39,8 @@ class Verdict:
     word: str
     reason: str
     count: str = ""
+    splits: int = 0
+    failing: str = ""  # where it is not as claimed
     published: Verdict | None = None
 
 
@@ -62,18 +67,22 @@ class Evidence:
 
 def par(evidence: Evidence, protocol: str) -> Verdict:
     """1: for PDP, on par with the baselines."""
-    rows = evidence.rows(protocol, "test", notion="pdp")
+    rows = _apart(evidence.rows(protocol, "test", notion="pdp"))
     # Against the barycenter where it knows the attribute; what it can't do is another claim.
     known = [("adult", "sex"), ("bank", "age_binned"), ("dutch", "sex"), ("diabetes", "gender")]
-    fair = [a != "barycenter" or pair in known for a, pair in zip(rows["against"], _pairs(rows))]
+    pairs = zip(rows["dataset"], rows["attribute"])
+    fair = [a != "barycenter" or pair in known for a, pair in zip(rows["against"], pairs)]
     return _judge(
-        rows[np.array(fair, dtype=bool)], lambda d: d.above(-MARGIN), "not more than 0.005 below"
+        rows[np.array(fair, dtype=bool)],
+        lambda d: d.above(-MARGIN),
+        f"not more than {MARGIN:g} below",
+        lambda d: d.below(-MARGIN),
     )
 
 
 def adult(evidence: Evidence, protocol: str) -> Verdict:
     """2: for PEO better than Norm on Adult for both attributes, most at low violation."""
-    rows = evidence.rows(protocol, "test", dataset="adult", notion="peo", against="norm")
+    rows = _apart(evidence.rows(protocol, "test", dataset="adult", notion="peo", against="norm"))
     found = _judge(rows, lambda d: d.above(0), "above Norm")
     return _most(found, _mean(rows, SHARES[2:]), _mean(rows, SHARES[:2]), "low violation", "high")
 
@@ -97,16 +106,18 @@ def bank(evidence: Evidence, protocol: str) -> Verdict:
 def dutch(evidence: Evidence, protocol: str) -> Verdict:
     """5: on Dutch no method wins."""
     rows = pd.concat([evidence.rows(protocol, part, dataset="dutch") for part in ("test", "train")])
-    # The barycenter does not optimise PEO.
     rows = rows[(rows["notion"] == "pdp") | (rows["against"] == "norm")]
     return _judge(
-        rows, lambda d: d.above(-MARGIN) and d.below(MARGIN), "within 0.005 of each other"
+        rows,
+        lambda d: d.above(-MARGIN) and d.below(MARGIN),
+        f"within {MARGIN:g} of each other",
+        lambda d: d.below(-MARGIN) or d.above(MARGIN),
     )
 
 
 def several(evidence: Evidence, protocol: str) -> Verdict:
     """6: handles several and continuous attributes, where Barycenter can't."""
-    said, good = [], []
+    said, good, splits = [], [], 0
     for key in (("adult", "race"), ("adult", "sex+race"), ("bank", "age")):
         for notion in ("pdp", "peo"):
             left = {
@@ -116,25 +127,33 @@ def several(evidence: Evidence, protocol: str) -> Verdict:
             gap = (left["barycenter"] - left["otf"]).dropna()
             if gap.empty:
                 continue
+            splits = max(splits, len(gap))
             good.append(mean_difference(gap.tolist()).above(0))
             said.append(
                 f"{title(PANEL_OF[key])} ({notion.upper()}): {left['otf'][gap.index].mean():.0%} "
                 f"and {left['barycenter'][gap.index].mean():.0%}"
             )
-    reason = "least share of the violation left by OTF and by Barycenter: " + "; ".join(said)
-    return _count(good, reason) if good else _not_run()
+    reason = (
+        f"least share of the violation left, by a model within {AUC_KEPT:g} of the unfair AUC, "
+        "by OTF and by Barycenter: " + "; ".join(said)
+    )
+    return _count(good, reason, splits) if good else _not_run()
 
 
 def lowest(
     frame: pd.DataFrame, panel: Panel, notion: str, method: str, protocol: str
 ) -> pd.Series[float]:
-    """Least test violation that a method reaches, as a share of the unfair model's, by split."""
+    """Least test violation of a method, as a share of the unfair model's, by split.
+
+    Models that lost more than a little AUC do not count; the unfair one does.
+    """
     own = curve(frame, panel, notion, method, protocol=protocol)
     x = f"test_{notion}_{panel[1]}"
     if own.empty or method not in set(own["method"]):
         return pd.Series(dtype=float)
-    free = own[own["method"] == "unfair"].set_index("split")[x]
-    share: pd.Series[float] = own[own["method"] == method].groupby("split")[x].min() / free
+    free = own[own["method"] == "unfair"].set_index("split")
+    kept = own[own["split"].map(free["test_auc"]) - own["test_auc"] <= AUC_KEPT]
+    share: pd.Series[float] = kept.groupby("split")[x].min() / free[x]
     return share
 
 
@@ -157,7 +176,7 @@ def post(evidence: Evidence, protocol: str) -> Verdict:
         f"{cost[1]:.1e} (a factor of {cost[0] / max(cost[1], 1e-12):.0f}), PDP {pdp[0]:.3f} to "
         f"{pdp[1]:.4f}, AUC {auc[0]:.4f} to {auc[1]:.4f}"
     )
-    return _count([*good, *sizes], reason)
+    return _count([*good, *sizes], reason, len(runs))
 
 
 def smoothing(evidence: Evidence, protocol: str) -> Verdict:
@@ -183,10 +202,10 @@ def _pushed(evidence: Evidence, protocol: str, method: str) -> Verdict:
         if epsilon == 10.0:
             good.append(left > 0.95 and abs(lost) < 1e-3)
     reason = (
-        "at alpha 0.9, by epsilon, the share of PDP left, of scores within "
-        f"{ENDS:g} of 0 or 1, and the change of AUC: " + "; ".join(said)
+        f"at alpha 0.9, by epsilon, the share of PDP left, of scores within {ENDS:g} of 0 or 1, "
+        "and the change of AUC: " + "; ".join(said)
     )
-    return _count(good, reason)
+    return _count(good, reason, runs["split"].nunique())
 
 
 def single(evidence: Evidence, protocol: str) -> Verdict:
@@ -209,8 +228,8 @@ def single(evidence: Evidence, protocol: str) -> Verdict:
         "share of the test violation by sex and race that is left with one sweep a batch and with "
         "up to 100: " + "; ".join(said)
     )
-    word = HOLDS if np.mean(good) > 0.5 else PARTLY if any(good) else FAILS
-    return Verdict(word, reason, _of(good))
+    word = HOLDS if np.mean(good) > 0.5 else MIXED if any(good) else FAILS
+    return Verdict(word, reason, _of(good), len({split for _, _, split, k in by if k == 1}))
 
 
 def best(evidence: Evidence, protocol: str) -> Verdict:
@@ -228,8 +247,9 @@ def _ranked(evidence: Evidence, protocol: str, method: str) -> Verdict:
         f"at equal PDP its AUC is above the other's (or the other does not come so low) in "
         f"{_of(better)} comparisons and below it in {sum(worse)}; "
     ) + _extremes(table, "epsilon")
-    word = HOLDS if all(better) else FAILS if any(worse) and not any(better) else PARTLY
-    return Verdict(word, reason, _of(better))
+    word = HOLDS if all(better) else FAILS if any(worse) and not any(better) else MIXED
+    splits = max(d.splits for d in table["difference"])
+    return Verdict(word, reason, _of(better), splits)
 
 
 def by_epsilon(evidence: Evidence, protocol: str, method: str = "otf") -> pd.DataFrame:
@@ -266,15 +286,39 @@ CLAIMS: dict[str, Callable[[Evidence, str], Verdict]] = {
 }
 
 
-def _judge(rows: pd.DataFrame, good: Callable[[Difference], bool], what: str) -> Verdict:
-    """Count the comparisons that are as claimed, and name the extremes."""
-    reached = [d.splits > r / 2 for d, r in zip(rows["difference"], rows["ran"])]
-    rows = rows[np.array(reached, dtype=bool)]
+def _judge(
+    rows: pd.DataFrame,
+    good: Callable[[Difference], bool],
+    what: str,
+    bad: Callable[[Difference], bool] = lambda d: d.below(0),
+) -> Verdict:
+    """Count the comparisons that are as claimed, by attribute, and name the extremes."""
+    rows = _reached(rows)
     if rows.empty:
         return _not_run()
-    right = [good(d) for d in rows["difference"]]
-    reason = f"{what} in {_of(right)} comparisons; {_extremes(rows, 'panel')}"
-    return _count(right, reason)
+    right, wrong = ([each(d) for d in rows["difference"]] for each in (good, bad))
+    parts, failing = [], []
+    pairs = list(zip(rows["dataset"], rows["attribute"]))
+    for pair in dict.fromkeys(pairs):
+        own = [k for k, p in enumerate(pairs) if p == pair]
+        fine, against = [right[k] for k in own], sum(wrong[k] for k in own)
+        said = f" ({against} reversed)" if against else ""
+        parts.append(f"{title(PANEL_OF[pair])} {_of(fine)}{said}")
+        failing += [] if all(fine) or len(own) == len(rows) else [parts[-1]]
+    reason = f"{what} in {_of(right)} comparisons ({'; '.join(parts)}); {_extremes(rows, 'panel')}"
+    found = _count(right, reason, int(rows["ran"].max()), sum(wrong))
+    return replace(found, failing="; ".join(failing))
+
+
+def _reached(rows: pd.DataFrame) -> pd.DataFrame:
+    """Keep comparisons that more than half the splits reach."""
+    kept = [d.splits > r / 2 for d, r in zip(rows["difference"], rows["ran"])]
+    return rows[np.array(kept, dtype=bool)]
+
+
+def _apart(rows: pd.DataFrame) -> pd.DataFrame:
+    """Leave out attributes taken together, which would be counted twice."""
+    return rows[rows["attribute"] != BOTH]
 
 
 def _extremes(rows: pd.DataFrame, by: str) -> str:
@@ -301,12 +345,13 @@ def _most(found: Verdict, more: float, less: float, where: str, than: str) -> Ve
     """Add whether the gain is largest where the claim says."""
     if found.word == UNKNOWN or np.isnan(more - less):
         return found
-    word = PARTLY if found.word == HOLDS and more <= less else found.word
+    word = MOSTLY if found.word == HOLDS and more <= less else found.word
     reason = f"{found.reason}; mean difference {more:+.4f} at {where}, {less:+.4f} at {than}"
-    return Verdict(word, reason, found.count)
+    return replace(found, word=word, reason=reason)
 
 
 def _mean(rows: pd.DataFrame, shares: tuple[float, ...] = SHARES) -> float:
+    rows = _reached(rows)
     reached = [
         d.mean for d, s in zip(rows["difference"], rows["share"]) if d.splits and s in shares
     ]
@@ -339,14 +384,12 @@ def _at_ends(runs: pd.DataFrame) -> float:
     return float(((scores < ENDS) | (scores > 1 - ENDS)).mean())
 
 
-def _pairs(rows: pd.DataFrame) -> list[tuple[str, str]]:
-    return list(zip(rows["dataset"], rows["attribute"]))
-
-
-def _count(good: list[bool], reason: str) -> Verdict:
-    """Judge by how many of the things that a claim says are so."""
-    word = HOLDS if all(good) else PARTLY if any(good) else FAILS
-    return Verdict(word, reason, _of(good))
+def _count(good: list[bool], reason: str, splits: int, reversed_: int = 0) -> Verdict:
+    """Judge by how many things are as a claim says, and how many the opposite."""
+    word = HOLDS if all(good) else MIXED if any(good) else FAILS
+    if word == MIXED and np.mean(good) >= ENOUGH and not reversed_:
+        word = MOSTLY
+    return Verdict(word, reason, _of(good), splits)
 
 
 def _of(good: list[bool]) -> str:
