@@ -61,9 +61,9 @@ def test_a_point_is_the_mean_over_splits_under_the_notion_that_was_optimised(res
     lines = [
         line for line in axes["Adult, race: PEO"].lines if line.get_color() == STYLES["otf"][1]
     ]
-    for line in lines:
-        np.testing.assert_allclose(np.column_stack(line.get_data()), expected)
-    assert lines
+    path, points = (np.column_stack(line.get_data()) for line in lines)
+    np.testing.assert_allclose(points, expected)
+    np.testing.assert_allclose(path[1:], expected)  # which begins at the unfair model
     # The barycenter, trained by sex for demographic parity, is shown on race and on age too.
     for title in ("Adult, race: PDP", "Bank, age: PDP", "Bank, age: PEO"):
         assert STYLES["barycenter"][0] in axes[title].get_legend_handles_labels()[1]

@@ -176,7 +176,7 @@ def draw_postprocess(frame: pd.DataFrame) -> Figure:
     costs.legend(frameon=False)
     _band(violation, epochs, np.array(runs["pdp"].tolist()), "#2f6db5", "PDP violation")
     violation.set(xlabel="epoch", ylabel="PDP violation (train)", ylim=(0, None))
-    violation.text(POSTPROCESS_EPOCHS + 1.5, 0.002, "penalty alone from here", fontsize=8)
+    violation.text(POSTPROCESS_EPOCHS + 1.5, 0.15, "penalty alone from here", fontsize=8)
     figure.suptitle(f"Post-processing: mean and one sigma of {len(runs)} seeds", fontsize=10)
     for axes in (costs, violation):
         axes.axvline(POSTPROCESS_EPOCHS + 0.5, color="#8a94a0", lw=1, ls="--")

@@ -173,7 +173,7 @@ def post(evidence: Evidence, protocol: str) -> Verdict:
         span = "the unfair model to where the penalty alone leads it"
     reason = (
         f"from {span}, {len(runs)} seeds, training people: adjusted cost a person {cost[0]:.1e} to "
-        f"{cost[1]:.1e} (a factor of {cost[0] / max(cost[1], 1e-12):.0f}), PDP {pdp[0]:.3f} to "
+        f"{cost[1]:.1e} (a factor of {cost[0] / cost[1]:.3g}), PDP {pdp[0]:.3f} to "
         f"{pdp[1]:.4f}, AUC {auc[0]:.4f} to {auc[1]:.4f}"
     )
     return _count([*good, *sizes], reason, len(runs))
