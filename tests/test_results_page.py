@@ -64,7 +64,8 @@ def test_some_numbers_are_found_by_other_means():
     reach = stats.sem(gaps) * stats.t.ppf(0.975, 9)
     cell = f"{np.mean(gaps):+.4f} [{np.mean(gaps) - reach:+.4f}, {np.mean(gaps) + reach:+.4f}]"
     (row,) = re.findall(
-        r"\| Adult, sex \| PEO \| Norm \| 10 \|[^\n]*", text.split("train set**")[0]
+        r"\| Adult, sex \| PEO \| Norm \| 10 \|[^\n]*",
+        text.split("**full protocol, train set**")[0],
     )
     assert cell in row
     post = table[(table["experiment"] == "postprocess") & (table["protocol"] == "paper")]
