@@ -161,6 +161,10 @@ def test_the_papers_protocol_trains_every_method(monkeypatch, method):
     (made,) = _train.make([replace(FREE, protocol="paper") if method == "unfair" else run])
     assert made.error == ""
     assert 0 <= made.metrics["test_pdp_sex"] <= 1
+    # What it was trained with is kept with it.
+    assert made.metrics["adam"] == {"epochs": 2, "batch": 1000, "learning_rate": 1e-3}
+    factors = {"otf": 100.0, "norm": 1.0, "barycenter": 1000.0, "coordinate": 1e5}
+    assert made.metrics.get("balance") == factors.get(method)
 
 
 def test_the_released_codes_factor_follows_epsilon():

@@ -109,10 +109,12 @@ def _metrics(runs: list[Run]) -> Iterator[tuple[Run, dict[str, Any]]]:
         scores = {part: model.predict_proba(X)[:, 1] for part, X in split.X.items()}
         metrics: dict[str, Any] = dict(judge(scores, split))
         metrics |= {"iterations": model.n_iter_, "converged": bool(model.converged_)}
-        if run.method == "otf":
-            metrics["balance"] = model.balance_
-            if run.split == 0 and run.experiment == "curves":
-                metrics |= _compare_costs(run, scores["test"], split)
+        if run.method != "unfair":
+            metrics["balance"] = model.balance_  # the penalty's factor
+        if run.protocol == "paper":
+            metrics["adam"] = {"epochs": EPOCHS, "batch": BATCH, "learning_rate": LEARNING_RATE}
+        if run.method == "otf" and run.split == 0 and run.experiment == "curves":
+            metrics |= _compare_costs(run, scores["test"], split)
         if run.split == 0 and run.experiment == "epsilon":
             for name, group in split.sensitive["test"].groupby("sex", observed=True).groups.items():
                 rows = split.sensitive["test"].index.get_indexer(group)
