@@ -9,7 +9,7 @@ import pandas as pd
 from tables_for_commands import loans, otfair, refused, write
 
 from otfair import tradeoff_curve
-from otfair.commands._report import draw, widened
+from otfair.commands._report import draw
 
 
 def test_curves_of_two_regularizers(tmp_path):
@@ -34,7 +34,6 @@ def test_curves_of_two_regularizers(tmp_path):
         frame.iloc[:, :10].astype({"has_guarantor": str}), frame["granted"],
         sensitive_features=frame["sex"].astype(str), alphas=[0, 0.5], n_bootstrap=5,
     )  # fmt: skip
-    own = widened(own)
     mine = curve[curve["regularizer"] == "otf"][own.columns].to_numpy()
     np.testing.assert_allclose(mine, own.to_numpy(), atol=1e-6)
     for name in (c.removesuffix("_low") for c in curve if c.endswith("_low")):
@@ -44,14 +43,6 @@ def test_curves_of_two_regularizers(tmp_path):
     lines = [line for line in said.out.splitlines() if line.startswith(("otf ", "norm "))]
     printed = pd.read_csv(io.StringIO("\n".join(lines)), sep=r"\s+", header=None)
     np.testing.assert_allclose(printed[2], curve["test_auc"], atol=1e-4)
-
-
-def test_intervals_are_widened_to_hold_their_figure_and_gaps_stay():
-    curve = pd.DataFrame({"x": [0.1, 0.5, 0.2], "x_low": [0.2, 0.4, np.nan]})
-    curve = widened(curve.assign(x_high=[0.3, 0.45, np.nan]))
-    assert curve["x_low"].tolist()[:2] == [0.1, 0.4]
-    assert curve["x_high"].tolist()[:2] == [0.3, 0.5]
-    assert curve[["x_low", "x_high"]].isna().all(axis=1).tolist() == [False, False, True]
 
 
 def test_labels_of_points_that_coincide_are_below_each_other():

@@ -72,7 +72,8 @@ def test_the_violation_falls_and_intervals_hold_their_value(curve):
     for part in ("train", "test"):
         for name in METRICS:
             low, high = curve[f"{part}_{name}_low"], curve[f"{part}_{name}_high"]
-            assert (low <= high).all()
+            value = curve[f"{part}_{name}"]
+            assert ((low <= value) & (value <= high)).all()
         auc = curve[f"{part}_auc"]
         assert ((curve[f"{part}_auc_low"] < auc) & (auc < curve[f"{part}_auc_high"])).all()
 

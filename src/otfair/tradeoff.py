@@ -241,8 +241,10 @@ class _Judge:
         found |= dict(zip(names, others.T))
         out: dict[str, float] = {}
         for name in METRICS:
-            low, high = _interval(found[name])
-            out |= {name: found[name][0], f"{name}_low": low, f"{name}_high": high}
+            value, (low, high) = float(found[name][0]), _interval(found[name])
+            # A largest difference is larger in most resamples than in the whole.
+            ends = {f"{name}_low": np.minimum(low, value), f"{name}_high": np.maximum(high, value)}
+            out |= {name: value, **ends}
         return out
 
     def _by_group(self, h: np.ndarray, ranks: np.ndarray, w: np.ndarray) -> list[float]:

@@ -70,20 +70,6 @@ def beside_limit(record: dict[str, Any]) -> str:
     )
 
 
-def widened(curve: pd.DataFrame) -> pd.DataFrame:
-    """Return a curve whose intervals hold their own figures, as those of an audit do.
-
-    A largest difference is larger in most resamples than in the whole.
-    """
-    out = curve.copy()
-    for low in (c for c in curve if str(c).endswith("_low")):
-        name = str(low).removesuffix("_low")
-        high = f"{name}_high"
-        out[low] = curve[[low, name]].min(axis=1).where(curve[low].notna())
-        out[high] = curve[[high, name]].max(axis=1).where(curve[high].notna())
-    return out
-
-
 def draw(
     curves: dict[str, pd.DataFrame], violation: str, chosen: dict[str, float] | None = None
 ) -> Figure:

@@ -23,7 +23,7 @@ from otfair.commands._options import (
     units,
 )
 from otfair.commands._output import output_folder, text_table, write_json
-from otfair.commands._report import draw, widened
+from otfair.commands._report import draw
 from otfair.commands._task import read_notion, read_task
 from otfair.tradeoff import UNFAIRNESS, tradeoff_curve
 
@@ -74,20 +74,18 @@ def run(options: argparse.Namespace) -> Outcome:
         notion, notions = read_notion(options.notion), options.notion or ["demographic_parity"]
         regularizers = list(dict.fromkeys(options.regularizer or ["otf"]))
         curves = {
-            NAMES[name]: widened(
-                tradeoff_curve(
-                    task.X,
-                    task.y,
-                    sensitive_features=task.sensitive,
-                    estimator=make_classifier(
-                        options.model, notion, regularizer=name, random_state=options.seed
-                    ),
-                    alphas=options.alphas,
-                    test_size=options.test_size,
-                    random_state=options.seed,
-                    n_bootstrap=options.bootstrap,
-                    verbose=listens(),
-                )
+            NAMES[name]: tradeoff_curve(
+                task.X,
+                task.y,
+                sensitive_features=task.sensitive,
+                estimator=make_classifier(
+                    options.model, notion, regularizer=name, random_state=options.seed
+                ),
+                alphas=options.alphas,
+                test_size=options.test_size,
+                random_state=options.seed,
+                n_bootstrap=options.bootstrap,
+                verbose=listens(),
             )
             for name in regularizers
         }

@@ -37,7 +37,7 @@ from otfair.commands._options import (
     units,
 )
 from otfair.commands._output import output_folder, text_table, write_json
-from otfair.commands._report import beside_limit, widened, write_report
+from otfair.commands._report import beside_limit, write_report
 from otfair.commands._task import Task, described, read_notion, read_task
 from otfair.saving import save_model
 from otfair.tradeoff import tradeoff_curve
@@ -176,7 +176,7 @@ def _record(
 
 
 def _curve(options: argparse.Namespace, task: Task, classifier: Any) -> pd.DataFrame:
-    curve = tradeoff_curve(
+    return tradeoff_curve(
         task.X,
         task.y,
         sensitive_features=task.sensitive,
@@ -186,7 +186,6 @@ def _curve(options: argparse.Namespace, task: Task, classifier: Any) -> pd.DataF
         random_state=options.seed,
         verbose=listens(),
     )
-    return widened(curve)
 
 
 def _audit(scores: np.ndarray, part: Task, record: dict[str, Any], when: str) -> otfair.Audit:
