@@ -20,6 +20,7 @@ from tables_for_commands import loans, otfair, refused, write
 
 from otfair import __version__
 from otfair.cli import _parser, main
+from otfair.commands._options import SUMMARIES
 
 
 @pytest.fixture(scope="module")
@@ -112,14 +113,14 @@ def test_version_and_usage():
         assert "usage: otfair" in said.err
 
 
-@pytest.mark.parametrize("command", ["demo", "fit", "predict", "curve", "audit", "data"])
+@pytest.mark.parametrize("command", list(SUMMARIES))
 def test_every_command_has_help_with_an_example(command):
     said = otfair(command, "--help")
     assert said.code == 0
     assert f"\n  otfair {command}" in said.out
     for option in ("--json", "--debug", "exit codes:"):
         assert option in said.out
-    assert command in otfair("--help").out
+    assert re.search(rf"^    {command}\s+{SUMMARIES[command][:20]}", otfair("--help").out, re.M)
 
 
 @pytest.mark.parametrize("command", ["fit", "predict", "curve", "audit", "data"])
@@ -127,7 +128,8 @@ def test_the_examples_of_the_help_parse(command):
     examples = re.findall(rf"^  otfair ({command}[^>\n]*)", otfair(command, "--help").out, re.M)
     assert len(examples) >= 2
     for example in examples:
-        assert _parser().parse_args(example.split()).command == command
+        given = example.split()
+        assert _parser(given).parse_args(given).command == command
 
 
 def test_debug_shows_the_traceback_and_the_same_error(tmp_path):
@@ -195,6 +197,30 @@ def test_an_interrupt_ends_cleanly(tmp_path):
     assert err == "otfair: interrupted\n"
     assert out == ""
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def interrupted_import(tmp_path, monkeypatch) -> dict[str, str]:
+    """An environment where whoever imports PyTorch is interrupted at it."""
+    monkeypatch.setenv("COLUMNS", "80")
+    (tmp_path / "torch.py").write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)\n"
+    )
+    return {**os.environ, "PYTHONPATH": str(tmp_path)}
+
+
+def test_an_interrupt_of_the_imports_ends_cleanly(interrupted_import):
+    process = started("fit", "--help", env=interrupted_import)
+    out, err = process.communicate()
+    assert (process.returncode, out, err) == (130, "", "otfair: interrupted\n")
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_what_needs_no_pytorch_does_not_wait_for_it(interrupted_import, option):
+    process = started(option, env=interrupted_import)
+    out, err = process.communicate()
+    assert (process.returncode, err) == (0, "")
+    assert out == otfair(option).out
 
 
 def test_output_that_is_read_by_programs(tmp_path):

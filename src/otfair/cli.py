@@ -10,12 +10,11 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from otfair import __version__
-from otfair.commands import audit, curve, data, demo, fit, predict, reproduce
-from otfair.commands._options import EXIT_CODES, Outcome, UsageError
-from otfair.rendering import to_json
+from otfair.commands._options import EXIT_CODES, SUMMARIES, Outcome, UsageError
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 1, 130, 141
 # What the library raises for what a user passed, or lacks.
@@ -24,7 +23,15 @@ EXPECTED = (ValueError, TypeError, OSError, ImportError)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    options = _parser().parse_args(arguments)
+    try:
+        return _main(sys.argv[1:] if arguments is None else arguments)
+    except KeyboardInterrupt:  # at any time, so that the imports of commands are within, too
+        print("otfair: interrupted", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _main(arguments: Sequence[str]) -> int:
+    options = _parser(arguments).parse_args(arguments)
     heard = logging.StreamHandler()
     heard.setFormatter(logging.Formatter("otfair: warning: %(message)s"))
     logger = logging.getLogger("otfair")
@@ -38,12 +45,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (Exception, KeyboardInterrupt) as error:
         if options.debug:
             traceback.print_exc()
+        if isinstance(error, KeyboardInterrupt):
+            raise
         if isinstance(error, UsageError):
             options.parser.error(str(error))
-        stopped = isinstance(error, KeyboardInterrupt)
-        said = "interrupted" if stopped else f"error: {_said(error)}"
-        print(f"otfair: {said}", file=sys.stderr)
-        return INTERRUPTED if stopped else BAD_INPUT
+        print(f"otfair: error: {_said(error)}", file=sys.stderr)
+        return BAD_INPUT
     finally:
         logger.removeHandler(heard)
 
@@ -56,11 +63,14 @@ def _run(options: argparse.Namespace) -> int:
         outcome: Outcome = options.run(options)
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
         sys.stdout.reconfigure(encoding="utf-8")  # of a file or pipe, wherever this runs
+    from otfair.rendering import to_json  # with all that it imports, which the work needed
+
     print(to_json(outcome.data) if options.json else outcome.text, flush=True)
     return outcome.code
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """Return the parser; of the commands, those that are named are imported, which takes time."""
     parser = argparse.ArgumentParser(
         prog="otfair",
         description="Optimal transport of classifiers to fairness: measure unfairness, explain it, "
@@ -69,8 +79,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"otfair {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for module in (demo, fit, predict, curve, audit, data, reproduce):
-        module.add(commands)
+    for name, summary in SUMMARIES.items():
+        if name in arguments:
+            import_module(f"otfair.commands.{name}").add(commands)
+        else:
+            commands.add_parser(name, help=summary)
     for name, command in commands.choices.items():
         command.set_defaults(parser=command, command=name)
     return parser

@@ -18,6 +18,17 @@ EXIT_CODES = (
 )
 
 
+SUMMARIES = {  # of the commands, in the order of the help
+    "demo": "train, compare and explain on made-up loan applications",
+    "fit": "train a fair classifier on a table",
+    "predict": "score the people of a table with a saved model",
+    "curve": "draw fairness against predictive power",
+    "audit": "tell how unfair the scores of a table are, and to whom",
+    "data": "list, find, download and verify the datasets",
+    "reproduce": "run the paper's experiments on the real data",
+}
+
+
 class UsageError(Exception):
     """Options that do not go together; the parser of the command reports it."""
 
@@ -32,12 +43,12 @@ class Outcome:
 
 
 def add_command(
-    commands: Commands, name: str, summary: str, description: str, examples: list[str]
+    commands: Commands, name: str, description: str, examples: list[str]
 ) -> argparse.ArgumentParser:
     """Add the parser of a command, with the options that all of them have."""
     parser = commands.add_parser(
         name,
-        help=summary,
+        help=SUMMARIES[name],
         description=description,
         epilog="\n".join(["examples:", *(f"  {e}" for e in examples), "", EXIT_CODES]),
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -72,7 +72,6 @@ def add(commands: Commands) -> None:
     parser = add_command(
         commands,
         "audit",
-        "tell how unfair the scores of a table are, and to whom",
         "Audit the scores of any model: violations with intervals, the cost of fairness, who\n"
         "would give score to whom and how alike they are. Writes one HTML page that opens without\n"
         "a network (or JSON, if the name ends so), and prints a summary.",

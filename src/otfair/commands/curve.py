@@ -37,7 +37,6 @@ def add(commands: Commands) -> None:
     parser = add_command(
         commands,
         "curve",
-        "draw fairness against predictive power",
         "Train at many weights of fairness and judge each on people kept out of training. Writes\n"
         "every metric with its 95 % interval (curve.csv), the picture (curve.png) and what was\n"
         "done (curve.json).",

@@ -28,7 +28,6 @@ def add(commands: Commands) -> None:
     parser = add_command(
         commands,
         "data",
-        "list, find, download and verify the datasets",
         "The datasets that other commands take in place of a file. `list` says what there is,\n"
         "`where` where the files of one lie, `download` fetches what is missing, and `verify`\n"
         "compares its files with their known sha256.",

@@ -15,7 +15,6 @@ def add(commands: Commands) -> None:
     parser = add_command(
         commands,
         "demo",
-        "train, compare and explain on made-up loan applications",
         "Train a classifier on made-up loan applications without a penalty, with the norm of the\n"
         "violations and with the OTF cost, at several strengths; compare them, and write the\n"
         "curves (curve.png), what they say (demo.html) and an audit of the scores without a\n"

@@ -53,7 +53,6 @@ def add(commands: Commands) -> None:
     parser = add_command(
         commands,
         "fit",
-        "train a fair classifier on a table",
         "Train a classifier on a table, with as much fairness as --alpha says or --max-violation\n"
         "asks for, and write the model (model.safetensors, from which no code is ever run), what\n"
         "it is (model.json), and a report (report.html) with the trade-off between fairness and\n"

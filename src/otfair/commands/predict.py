@@ -27,7 +27,6 @@ def add(commands: Commands) -> None:
     parser = add_command(
         commands,
         "predict",
-        "score the people of a table with a saved model",
         "Score people with a model of `otfair fit`. The table needs the columns of the features\n"
         "only, never the sensitive ones; others are ignored. One row a person comes out, in the\n"
         "order of the table. Reading a model runs no code from it.",

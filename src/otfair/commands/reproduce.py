@@ -22,7 +22,6 @@ def add(commands: Commands) -> None:
     parser = add_command(
         commands,
         "reproduce",
-        "run the paper's experiments on the real data",
         "Train every method at every strength on every split, keep each result as it is made\n"
         "(runs.sqlite), draw the figures, and write a page that says which claims of the\n"
         "paper hold (results.md). What is there is not made again, so that the command goes\n"

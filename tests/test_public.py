@@ -1,0 +1,45 @@
+"""The public names: there as ever, and imported when they are used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import otfair
+
+
+def runs(code: str) -> None:
+    """Run code in a process of its own, in which nothing is imported yet."""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_public_name_is_there_and_no_other():
+    assert otfair.__all__ == sorted(otfair.__all__)
+    for name in otfair.__all__:
+        assert getattr(otfair, name) is not None
+    assert set(otfair.__all__) <= set(dir(otfair))
+    for unknown in ("audits", "__unknown__", "_private"):
+        with pytest.raises(AttributeError, match=f"module 'otfair' has no attribute '{unknown}'"):
+            getattr(otfair, unknown)
+
+
+def test_nothing_is_imported_before_it_is_used():
+    runs(
+        "import sys, otfair; otfair.__version__; assert 'torch' not in sys.modules; "
+        "otfair.pdp_violation; assert 'torch' in sys.modules; assert 'audit' in vars(otfair)"
+    )
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from otfair import *; audit, OTFClassifier",
+        "from otfair.saving import load_model",  # which others import in turn
+        "import otfair; otfair.tradeoff.UNFAIRNESS",  # a module that nobody imported
+        "from otfair import commands, audit; audit.__call__",
+    ],
+)
+def test_names_and_modules_in_any_order(code):
+    runs(code)
