@@ -9,7 +9,6 @@ import pandas as pd
 from tables_for_commands import loans, otfair, refused, write
 
 from otfair import tradeoff_curve
-from otfair.commands._report import draw
 
 
 def test_curves_of_two_regularizers(tmp_path):
@@ -43,16 +42,6 @@ def test_curves_of_two_regularizers(tmp_path):
     lines = [line for line in said.out.splitlines() if line.startswith(("otf ", "norm "))]
     printed = pd.read_csv(io.StringIO("\n".join(lines)), sep=r"\s+", header=None)
     np.testing.assert_allclose(printed[2], curve["test_auc"], atol=1e-4)
-
-
-def test_labels_of_points_that_coincide_are_below_each_other():
-    metrics = ("test_auc", "test_pdp")
-    columns = {f"{m}{end}": [0.7, 0.7] for m in metrics for end in ("", "_low", "_high")}
-    one = pd.DataFrame({"alpha": [0.0, 0.9], **columns})
-    axes = draw({"otf": one, "norm": one}, "pdp").axes[0]
-    heights = [text.get_position()[1] for text in axes.texts]
-    assert len(heights) == 4
-    assert min(abs(a - b) for k, a in enumerate(heights) for b in heights[:k]) >= 10
 
 
 def test_json_has_the_curve(tmp_path):

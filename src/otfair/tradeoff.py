@@ -12,6 +12,7 @@ import pandas as pd
 import torch
 from joblib import Parallel, delayed
 from matplotlib.axes import Axes
+from matplotlib.text import Annotation
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from tqdm import tqdm
@@ -49,6 +50,8 @@ UNFAIRNESS = {  # what may be drawn, and what to call it
     "otf_cost": "OTF cost a person",
 }
 INTERVAL = (2.5, 97.5)  # percentiles of the bootstrap
+STRENGTH = "α = "  # what labels of a picture begin with
+BESIDE, ROOM = (5.0, -10.0), (36, 10)  # from a point to its label, and what that takes, in pt
 
 
 def tradeoff_curve(
@@ -189,14 +192,30 @@ def plot_tradeoff(
         alphas = curve["alpha"].to_numpy()
         for k in {int(alphas.argmin()), int(alphas.argmax())}:
             axes.annotate(
-                f"α = {alphas[k]:g}", (x.iloc[k], auc.iloc[k]), (5, -10), fontsize=8,
+                f"{STRENGTH}{alphas[k]:g}", (x.iloc[k], auc.iloc[k]), BESIDE, fontsize=8,
                 textcoords="offset points", color=line.get_color(),
             )  # fmt: skip
     axes.set(xlabel=f"{UNFAIRNESS[violation]} ({part}; less is fairer)", ylabel=f"AUC ({part})")
     axes.spines[["top", "right"]].set_visible(False)
     if any(named):
         axes.legend(frameon=False, loc="lower right")
+    part_labels(axes)
     return axes
+
+
+def part_labels(axes: Axes) -> None:
+    """Write labels of points that coincide below each other, once all that is drawn is there."""
+    axes.autoscale_view()  # limits would else be known at drawing only
+    placed: list[tuple[float, float]] = []
+    for text in axes.texts:
+        if not isinstance(text, Annotation) or not text.get_text().startswith(STRENGTH):
+            continue  # somebody else's
+        x, y = axes.transData.transform(text.xy) * 72 / axes.figure.dpi
+        (right, down), (width, height) = BESIDE, ROOM
+        while met := [b for a, b in placed if abs(x - a) < width and abs(y + down - b) < height]:
+            down = min(met) - 1.1 * height - y
+        text.set_position((right, down))
+        placed.append((x, y + down))
 
 
 class _Judge:

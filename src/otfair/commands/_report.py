@@ -6,15 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.text import Annotation
 
 from otfair.commands._models import METRICS, chosen_violation
 from otfair.rendering import inline_svg, templates
-from otfair.tradeoff import UNFAIRNESS, plot_tradeoff
+from otfair.tradeoff import UNFAIRNESS, part_labels, plot_tradeoff
 
-LABEL = (45, 11)  # width and height of a label in a picture
 INK, MARKED = "#1f2933", "#c2410c"
 
 
@@ -82,19 +79,6 @@ def draw(
             label="this model", zorder=4,
         )  # fmt: skip
         axes.legend(frameon=False, loc="lower right")
-    _part_labels(axes)
+        part_labels(axes)
     axes.tick_params(colors=INK)
     return figure
-
-
-def _part_labels(axes: Axes) -> None:
-    """Write labels of points that coincide below each other."""
-    placed: list[tuple[float, float]] = []
-    for text in axes.texts:
-        assert isinstance(text, Annotation)
-        x, y = axes.transData.transform(text.xy)
-        dx, dy = text.get_position()
-        while any(abs(x - a) < LABEL[0] and abs(y + dy - b) < LABEL[1] for a, b in placed):
-            dy -= LABEL[1]
-        text.set_position((dx, dy))
-        placed.append((x, y + dy))
