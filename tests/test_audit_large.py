@@ -46,7 +46,7 @@ def problems(audited, measure):
     """Every notion and attribute, with the distances to its types."""
     for notion in ("demographic_parity", "equalized_odds"):
         for c in compare(audited, read_notions(notion, audited.labels)[0]):
-            types, K = c.people.types.numpy(), len(c.people.table.type_names)
+            types, K = c.people.types.numpy(), len(c.people.type_names)
             yield c, measure.to_types(types, K, audited.weight, audited.scores).nearest
 
 
@@ -81,7 +81,7 @@ def test_solving_in_rounds_is_solving_at_once(audited, measure, monkeypatch):
         # Received score is fair, and the plan costs what it says.
         fair = np.asarray(parts.plan.sum(0))
         weight = np.bincount(compared.people.types.numpy(), minlength=D.shape[1])
-        vectors, _, _ = compared.people.table.vectors(torch.as_tensor(weight, dtype=torch.float64))
+        vectors, _, _ = compared.people.vectors(torch.as_tensor(weight, dtype=torch.float64))
         assert vectors.numpy() @ fair == approx(0, abs=1e-6)
         assert (parts.plan * D).sum() == approx(parts.value)
 

@@ -126,7 +126,7 @@ def test_other_integers_are_codes():
     binary = torch.stack([sex, (race == 0).long()], 1)  # rows sum to 0, 1 and 2: two attributes
     for S in (sex, sex[:, None], two, binary, torch.zeros(3, 2).long()):
         assert as_encoded(DemographicParity(), S) == DemographicParity()
-        names = Batch(S, Memory()).people(DemographicParity(), None).table.names
+        names = Batch(S, Memory()).people(DemographicParity(), None).names
         assert all("=" in name for name in names)
     # The user's word counts for more, and so does that of a table.
     chosen = DemographicParity(categorical=[0, 1])
@@ -138,10 +138,10 @@ def test_other_integers_are_codes():
 def test_codes_stay_codes_in_a_batch_that_looks_one_hot():
     memory, parity = Memory(), DemographicParity()
     codes = torch.tensor([[0, 0], [1, 0], [0, 1], [1, 1]])
-    first = Batch(codes, memory).people(parity, None).table.names
-    assert Batch(codes[1:3], memory).people(parity, None).table.names == first
+    first = Batch(codes, memory).people(parity, None).names
+    assert Batch(codes[1:3], memory).people(parity, None).names == first
     # Floats are never codes.
-    assert Batch(codes.float(), memory).people(parity, None).table.names == ("group0", "group1")
+    assert Batch(codes.float(), memory).people(parity, None).names == ("group0", "group1")
 
 
 def test_crossed_integer_columns_are_the_crossed_attributes():
@@ -160,7 +160,7 @@ def test_wrong_batches_say_what_is_wrong():
     with pytest.raises(ValueError, match="`sensitive` is empty"):
         Batch(np.array([], dtype=str), memory).people(DemographicParity(), None)
     both = DemographicParity(continuous=0, categorical=0)
-    with pytest.raises(ValueError, match="named as continuous and as categorical"):
+    with pytest.raises(ValueError, match="named as both continuous and categorical"):
         Batch(np.array([1, 2]), memory).people(both, None)
     with pytest.raises(ValueError, match="`sensitive` column 'sex' has 1 missing"):
         Batch({"sex": ["F", None]}, memory).people(DemographicParity(), None)

@@ -157,3 +157,82 @@ def test_tables_for_a_terminal():
         "a     0.2500   7",
         "long       -  10",
     ]
+
+
+COPIES = {  # what is made of people, and the line about it
+    "gender": "the sensitive attribute 'sex' under another name",
+    "months": "the sensitive attribute 'age' under another name",
+    "outcome": "the label under another name (leakage)",
+}
+TELLS = (
+    "column 'form of address': it tells the sensitive attribute 'sex', and the model learns from "
+    "it: no two people of one value differ in it; --drop 'form of address' leaves it out"
+)
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """A table with copies of the label and of what is sensitive, and one without."""
+    frame, rng = loans(120).drop(columns=["p", "origin"]), np.random.default_rng(0)
+    female = (frame["sex"] == "Female").to_numpy()
+    address = np.where(female, rng.choice(["Ms", "Mrs"], len(frame)), "Mr")
+    frame = frame.assign(**{"form of address": address})
+    made = {
+        "gender": np.where(female, "F", "M"),
+        "months": 12 * frame["age"] + 1,
+        "outcome": (frame["granted"] == "yes").astype(int),
+    }
+    return write(frame.assign(**made), tmp_path / "copied.csv"), write(frame, tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("command", ["fit", "curve"])
+def test_copies_are_left_out_unless_they_are_named_and_both_are_said(command, copied, tmp_path):
+    own = {"fit": ("--alpha", 0.5, "--no-curve", "--no-audit"), "curve": ("--alphas", "0,0.5")}
+    base = ("--label", "granted", "--sensitive", "sex", "--sensitive", "age", *own[command])
+    said = otfair(command, copied[0], *base, "-o", tmp_path / "m")
+    data = otfair(command, copied[0], *base, "--json", "-o", tmp_path / "m").data
+    plain = otfair(command, copied[1], *base, "--json", "-o", tmp_path / "n").data
+    # As if they were not there.
+    for same in ("features", "metrics", "curve"):
+        assert data.get(same) == plain.get(same)
+    lines = [
+        f"column {name!r} is no feature: {why}; it is used if --features names it"
+        for name, why in COPIES.items()
+    ]
+    assert said.err == "".join(f"otfair: warning: {line}\n" for line in (TELLS, *lines))
+    for line in (TELLS, *lines):
+        assert f"note: {line}\n" in said.out
+        assert line in data["notes"]
+    named = ("--features", "income,gender,outcome")
+    said = otfair(command, copied[0], *base, *named, "--json", "-o", tmp_path / "m")
+    assert list(said.data["features"]) == ["income", "gender", "outcome"]
+    for name in ("gender", "outcome"):
+        why, leak = COPIES[name].partition(" (")[::2]
+        leak = leak and f" ({leak}"
+        line = f"{name!r}: {why}, and used as --features names it{leak}; --drop {name} leaves it"
+        assert f"otfair: warning: column {line} out\n" in said.err
+
+
+def test_a_label_of_many_values_leaks_by_each(copied, tmp_path):
+    rng = np.random.default_rng(0)
+    grade = rng.choice(list("ABCD"), 120)
+    frame = pd.read_csv(copied[1]).drop(columns="form of address")
+    frame = frame.assign(grade=grade, mark=[" ABCD".index(g) for g in grade], top=grade == "A")
+    said = otfair(
+        "fit", write(frame, tmp_path / "g.csv"), "--label", "grade", "--positive", "A",
+        "--sensitive", "sex", "--alpha", 0, "--no-curve", "--no-audit", "-o", tmp_path / "m",
+    )  # fmt: skip
+    for name in ("mark", "top"):
+        assert f"column {name!r} is no feature: the label under another name (leakage)" in said.err
+    assert said.err.count("\n") == 2
+
+
+def test_a_table_of_copies_alone_has_no_feature(copied, tmp_path):
+    frame = pd.read_csv(copied[0])[["granted", "sex", "gender", "outcome"]]
+    said = otfair(
+        "fit", write(frame, tmp_path / "g.csv"), "--label", "granted", "--sensitive", "sex",
+        "--alpha", 0, "-o", tmp_path / "m",
+    )  # fmt: skip
+    assert said.code == 1
+    assert "no feature is left of" in said.err
+    assert "column 'gender' is no feature" in said.err

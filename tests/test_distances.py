@@ -11,7 +11,6 @@ from scipy.special import logsumexp
 
 from otfair import CostMatrix, PointCloud
 from otfair import distances as distances_module
-from otfair import geometry as geometry_module
 
 
 class Case:
@@ -287,7 +286,7 @@ def test_tiny_epsilon_and_far_people_leave_finite_distances():
 
 
 def test_a_pass_holds_no_more_than_a_block_at_once(monkeypatch):
-    monkeypatch.setattr(geometry_module, "BLOCK_ENTRIES", 500)
+    monkeypatch.setattr(distances_module, "BLOCK_ENTRIES", 500)
     case = Case(11)
     seen = []
     blocks = case.geometry.blocks

@@ -234,7 +234,7 @@ def test_a_batch_of_a_dataset_moves_to_everybody(notion):
 def test_a_dataset_step_computes_no_distances(monkeypatch):
     b = make_batch(60)
     loss = otfair.OTFLoss(epsilon=EPSILON).fit(*b.people)
-    monkeypatch.setattr(otfair.PointCloud, "_raw_blocks", None)  # would fail if called
+    monkeypatch.setattr(otfair.PointCloud, "_blocks", None)  # would fail if called
     assert float(loss(b.logits[:30], index=range(30))) > 0
 
 

@@ -58,6 +58,31 @@ def to_tensor(
     return tensor
 
 
+def to_vector(
+    values: Array, name: str, n: int, of: str = "person", device: torch.device | None = None
+) -> Tensor:
+    """Return `values` as a finite float64 tensor of n entries, or say what is wrong with them."""
+    vector = to_tensor(values, name, device=device)
+    if vector.shape != (n,):
+        raise ValueError(
+            f"`{name}` must have one entry a {of}: {n}; received shape {tuple(vector.shape)}."
+        )
+    return vector
+
+
+def check_weight(sample_weight: Array, n: int, device: torch.device | None = None) -> Tensor:
+    """Return the weights as a tensor, one by default."""
+    if sample_weight is None:
+        return torch.ones(n, dtype=torch.float64, device=device)
+    weight = to_vector(sample_weight, "sample_weight", n, device=device)
+    if bool((weight < 0).any()) or float(weight.sum()) <= 0:
+        raise ValueError(
+            "`sample_weight` must be non-negative and not all zero; "
+            f"the smallest is {float(weight.min()):.3g}, the sum {float(weight.sum()):.3g}."
+        )
+    return weight
+
+
 def to_index(values: Array, n: int, name: str, device: torch.device | None = None) -> Tensor:
     """Return indices of some of n people, given as integers or as one boolean a person."""
     index = torch.as_tensor(values if isinstance(values, Tensor) else np.array(values))

@@ -5,16 +5,15 @@ Maths: docs/derivation.md, section 5. Everything is grouped by value, never by r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TypeAlias
 
 import numpy as np
-import torch
 
 from otfair.arrays import Array, Column, to_columns
-from otfair.constraints import RowKind, TypeTable
 
 MAX_CATEGORICAL_INTEGERS = 10
 MAX_CROSSED_GROUPS = 10_000
@@ -127,19 +126,41 @@ def refuse_single(attribute: Attribute, present: np.ndarray) -> None:
         )
 
 
-def cross(groups: list[Attribute]) -> Attribute:
-    """Cross the groups of several columns into those of one."""
-    count = int(np.prod([len(g.values) for g in groups]))
-    if count > MAX_CROSSED_GROUPS:
+def read_attributes(
+    kept: list[Column],
+    columns: list[Column],
+    continuous: Columns,
+    categorical: Columns,
+    is_group: Callable[[Column], bool] = looks_categorical,
+    read: Callable[[Column], Attribute] = read_group,
+) -> list[Attribute]:
+    """Read the columns that are kept, groups first; the user's choices refer to all columns."""
+    numbers = chosen_names(continuous, columns, "continuous")
+    groups = chosen_names(categorical, columns, "categorical")
+    if both := numbers & groups:
+        raise ValueError(f"columns {sorted(both)} are named as both continuous and categorical.")
+    attributes = [
+        read(c) if c.name in groups or (c.name not in numbers and is_group(c)) else read_number(c)
+        for c in kept
+    ]
+    return sorted(attributes, key=lambda attribute: not attribute.is_group)
+
+
+def cross(attributes: list[Attribute]) -> list[Attribute]:
+    """Cross the groups of several columns into those of one; numbers stay as they are."""
+    groups = [a for a in attributes if a.is_group]
+    if len(groups) < 2:
+        return attributes
+    sizes, name = [len(g.values) for g in groups], " & ".join(g.name for g in groups)
+    if math.prod(sizes) > MAX_CROSSED_GROUPS:
         raise ValueError(
-            f"crossing {[g.name for g in groups]} gives {count} groups, more than "
+            f"crossing {[g.name for g in groups]} gives {math.prod(sizes)} groups, more than "
             f"{MAX_CROSSED_GROUPS}; merge rare categories or cross fewer columns."
         )
-    names = [
-        " & ".join(map(str, combination)) for combination in product(*(g.values for g in groups))
-    ]
-    codes = np.ravel_multi_index([g.codes for g in groups], [len(g.values) for g in groups])
-    return Attribute(codes, np.array(names, dtype=object), " & ".join(g.name for g in groups), True)
+    names = [" & ".join(map(str, parts)) for parts in product(*(g.values for g in groups))]
+    codes = np.ravel_multi_index([g.codes for g in groups], sizes)
+    crossed = Attribute(codes, np.array(names, dtype=object), name, is_group=True)
+    return [crossed] + [a for a in attributes if not a.is_group]
 
 
 def binary_labels(labels: Array, n: int, notion: str) -> np.ndarray:
@@ -184,36 +205,3 @@ def number_types(strata: np.ndarray, attributes: list[Attribute]) -> tuple[np.nd
         _, types = np.unique(types * len(attribute.values) + codes, return_inverse=True)
     _, first, types = np.unique(types, return_index=True, return_inverse=True)
     return types, first
-
-
-def tabulate(strata: Strata, attributes: list[Attribute], first: np.ndarray) -> TypeTable:
-    """Lay out one row a stratum and a group (or continuous attribute), one column a type."""
-    levels = strata.codes[first]  # (K,)
-    design, inside, kinds, names = [], [], [], []
-    for level, stratum in enumerate(strata.names):
-        given = f" | {stratum}" if stratum else ""
-        for attribute in attributes:
-            codes = attribute.codes[first]  # (K,)
-            if attribute.is_group:
-                rows = [(codes == code, name) for code, name in enumerate(attribute.values) if name]
-            else:
-                rows = [(attribute.values[codes], attribute.name)]
-            for row, name in rows:
-                design.append(row.astype(np.float64))
-                inside.append(levels == level)
-                kinds.append(RowKind.GROUP if attribute.is_group else RowKind.CONTINUOUS)
-                names.append(f"{name}{given}")
-    values = [attribute.value_names() for attribute in attributes]
-    type_names = []
-    for level, person in zip(levels.tolist(), first.tolist()):
-        parts = [v[a.codes[person]] for v, a in zip(values, attributes)] if level >= 0 else []
-        stratum = strata.names[level] if level >= 0 else strata.outside
-        type_names.append(", ".join(part for part in [*parts, stratum] if part))
-    return TypeTable(
-        design=torch.as_tensor(np.array(design)),
-        strata=torch.as_tensor(np.array(inside)),
-        kinds=tuple(kinds),
-        target=torch.zeros(len(names), dtype=torch.float64),
-        names=tuple(names),
-        type_names=tuple(type_names),
-    )

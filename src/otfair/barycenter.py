@@ -128,7 +128,7 @@ def _area(scores: Tensor, weight: Tensor, members: list[Tensor]) -> Tensor:
 
 def _one_attribute(people: People) -> People:
     """Refuse people whose groups overlap, or whose attribute is continuous."""
-    S = people.table.design
+    S = people.design
     if not bool(((S == 0) | (S == 1)).all()) or not bool((S.sum(0) <= 1).all()):
         raise ValueError(
             "BarycenterLoss takes one categorical attribute: one-hot columns, or one column of "

@@ -12,21 +12,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from otfair.arrays import Array, Column, is_tensor, to_columns
+from otfair.arrays import Array, Column, check_weight, is_tensor, to_columns
 from otfair.attributes import (
     MAX_CATEGORICAL_INTEGERS,
     Attribute,
-    chosen_names,
     cross,
     looks_categorical,
     named,
-    number_types,
+    read_attributes,
     read_encoded,
     read_group,
     read_number,
-    tabulate,
 )
-from otfair.constraints import People, check_weight, stack_tables
+from otfair.constraints import People, stack_people, type_people
 from otfair.notions import Notion, _GroupNotion, _Stack
 
 
@@ -49,7 +47,7 @@ class Batch:
         """Type the people of the batch, whatever groups, labels or values it lacks."""
         if isinstance(notion, _Stack):
             first, second = self.people(notion.first, labels), self.people(notion.second, labels)
-            return stack_tables(first, second)
+            return stack_people(first, second)
         if not isinstance(notion, _GroupNotion):
             return notion.people(self.sensitive, labels)
         columns = named(to_columns(self.sensitive, "sensitive"))
@@ -58,13 +56,7 @@ class Batch:
             raise ValueError("`sensitive` is empty; pass at least one person.")
         strata, kept = notion._strata(columns, labels, n)
         attributes = self._attributes(notion, kept, columns)
-        types, first_of_type = number_types(strata.codes, attributes)
-        return People(
-            table=tabulate(strata, attributes, first_of_type),
-            types=torch.as_tensor(types),
-            weight=check_weight(None, n),
-            as_tensor=is_tensor(self.sensitive),
-        )
+        return type_people(strata, attributes, check_weight(None, n), is_tensor(self.sensitive))
 
     def _attributes(
         self, notion: _GroupNotion, kept: list[Column], columns: list[Column]
@@ -73,20 +65,15 @@ class Batch:
         codes = kept[0].values.dtype.kind in "iu" and str(kept[0].name) in self.memory.categories
         if notion.encoded or (not codes and reads_one_hot(notion, self.sensitive)):
             return [self._read_encoded(column) for column in kept]
-        continuous = chosen_names(notion.continuous, columns, "continuous")
-        categorical = chosen_names(notion.categorical, columns, "categorical")
-        if both := continuous & categorical:
-            raise ValueError(f"columns {sorted(both)} are named as continuous and as categorical.")
-        groups, numbers = [], []
-        for column in kept:
-            name = str(column.name)
-            if name in continuous or (name not in categorical and self._is_continuous(column)):
-                numbers.append(read_number(column))
-            else:
-                groups.append(read_group(replace(column, categories=self._groups(column))))
-        if notion.intersectional and len(groups) > 1:
-            groups = [cross(groups)]
-        return groups + numbers
+        attributes = read_attributes(
+            kept,
+            columns,
+            notion.continuous,
+            notion.categorical,
+            lambda column: not self._is_continuous(column),
+            lambda column: read_group(replace(column, categories=self._groups(column))),
+        )
+        return cross(attributes) if notion.intersectional else attributes
 
     def _read_encoded(self, column: Column) -> Attribute:
         numbers = self.memory.numbers

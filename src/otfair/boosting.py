@@ -13,11 +13,11 @@ import numpy as np
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
-from otfair.arrays import Array
+from otfair.arrays import Array, check_weight
 from otfair.attributes import binary_labels
 from otfair.barycenter import BarycenterLoss
 from otfair.boosted_people import Population, read_call, same_people
-from otfair.constraints import People, check_weight
+from otfair.constraints import People
 from otfair.geometry import CostFunction, Geometry, PointCloud, Scale
 from otfair.losses import NormLoss, OTFLoss, cloud
 from otfair.metrics import ViolationOf

@@ -8,35 +8,69 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
 from scipy.optimize import linprog
 from torch import Tensor
 
-from otfair.arrays import Array, is_tensor, like_input, to_index, to_tensor
-
-
-class RowKind(Enum):
-    """How a row of G follows from the sample."""
-
-    GROUP = "group"  # S / mean(S Y) - 1 / mean(Y), S the group and Y the stratum
-    CONTINUOUS = "continuous"  # (S - mean) / std within the stratum
-    FIXED = "fixed"  # the user's own numbers
+from otfair.arrays import Array, check_weight, is_tensor, like_input, to_index, to_tensor, to_vector
+from otfair.attributes import Attribute, Strata, number_types
 
 
 @dataclass(frozen=True, kw_only=True)
-class TypeTable:
-    """What the rows of G need to know of each type of people, before any sample is counted."""
+class People:
+    """A population whose people are typed once, so that any sample of it is constrained quickly.
+
+    Made by `Notion.people`; `constraints(rows=...)` constrains a mini-batch of rows whose score may
+    go to anybody in `columns`.
+    """
 
     design: Tensor  # S  (d, K): membership, value, or the user's own G
     strata: Tensor  # Y  (d, K) bool: the types a row speaks of
-    kinds: tuple[RowKind, ...]  # (d,)
+    kinds: tuple[str, ...]  # (d,): "group", "continuous", or "fixed" where G is S itself
     target: Tensor  # b  (d,)
     names: tuple[str, ...]  # (d,)
     type_names: tuple[str, ...]  # (K,)
+    types: Tensor  # (n,)
+    weight: Tensor  # w (n,)
+    as_tensor: bool
+
+    def constraints(self, rows: Array = None, columns: Array = None) -> Constraints:
+        """Constrain a sample: G is normalised by the shares of its own `rows`.
+
+        Parameters
+        ----------
+        rows : indices of the people whose scores are moved; everybody by default.
+        columns : indices of the people who may receive score. By default everybody, which are the
+            rows themselves when `rows` is not given either.
+        """
+        givers = self if rows is None else self.take(rows)
+        receivers = self if columns is None else self.take(columns, "columns")
+        vectors, keep, shut = self.vectors(givers.mass)
+        kept = keep.tolist()
+        # Constant scores of the rows are fair, so there is nothing to check where each row's type
+        # is among the columns, as it is when the columns are everybody.
+        covered = columns is None or bool((receivers.mass[givers.mass > 0] > 0).all())
+        out = Constraints(
+            types=like_input(givers.types, self.as_tensor),
+            vectors=like_input(vectors, self.as_tensor),
+            target=like_input(self.target[keep], self.as_tensor),
+            names=tuple(n for n, k in zip(self.names, kept) if k),
+            dropped=tuple(n for n, k in zip(self.names, kept) if not k),
+            type_names=self.type_names,
+            sample_weight=like_input(givers.weight, self.as_tensor),
+            column_types=like_input(receivers.types, self.as_tensor),
+            column_weight=like_input(receivers.weight, self.as_tensor),
+            column_mass=like_input(receivers.mass.masked_fill(shut, 0.0), self.as_tensor),
+            always_feasible=covered and "fixed" not in self.kinds,
+        )
+        # Where the target is zero, positive fair scores of one total are so for every other.
+        if not out.always_feasible and check_existence(out) and not bool(self.target.any()):
+            return replace(out, always_feasible=True)
+        return out
 
     def vectors(self, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return G by type, which rows to keep, and which types to shut out, for a sample.
@@ -46,7 +80,7 @@ class TypeTable:
         absent group or stratum are shut out, as nothing would hold their share in check.
         """
         S, Y = self.design, self.strata.to(self.design.dtype)
-        is_group, is_fixed = self._is(RowKind.GROUP), self._is(RowKind.FIXED)
+        is_group, is_fixed = self._is("group"), self._is("fixed")
         members = torch.where(is_group[:, None], S * Y, Y)  # the group, or all of the stratum
         inside, stratum = members @ weight, Y @ weight  # (d,)
         # Compared exactly: sums of weights would leave rounding where there is no variance.
@@ -64,66 +98,10 @@ class TypeTable:
         shut = (members[absent] > 0).any(0)  # (K,)
         return G[keep], keep, shut
 
-    def _is(self, kind: RowKind) -> Tensor:
-        flags = [k is kind for k in self.kinds]
-        return torch.tensor(flags, dtype=torch.bool, device=self.design.device)
-
-
-@dataclass(frozen=True, kw_only=True)
-class People:
-    """A population whose people are typed once, so that any sample of it is constrained quickly.
-
-    Made by `Notion.people`; `constraints(rows=...)` constrains a mini-batch of rows whose score may
-    go to anybody in `columns`.
-    """
-
-    table: TypeTable
-    types: Tensor  # (n,)
-    weight: Tensor  # w (n,)
-    as_tensor: bool
-
-    def constraints(self, rows: Array = None, columns: Array = None) -> Constraints:
-        """Constrain a sample: G is normalised by the shares of its own `rows`.
-
-        Parameters
-        ----------
-        rows : indices of the people whose scores are moved; everybody by default.
-        columns : indices of the people who may receive score. By default everybody, which are the
-            rows themselves when `rows` is not given either.
-        """
-        table, types, weight = self.table, self.types, self.weight
-        row_types, row_weight = _take(types, rows, "rows"), _take(weight, rows, "rows")
-        column_types = _take(types, columns, "columns")
-        column_weight = _take(weight, columns, "columns")
-        row_mass = self.mass if rows is None else self._mass(row_types, row_weight)
-        column_mass = self.mass if columns is None else self._mass(column_types, column_weight)
-        vectors, keep, shut = table.vectors(row_mass)
-        kept = keep.tolist()
-        # Constant scores of the rows are fair, so there is nothing to check where each row's type
-        # is among the columns, as it is when the columns are everybody.
-        covered = columns is None or bool((column_mass[row_mass > 0] > 0).all())
-        out = Constraints(
-            types=like_input(row_types, self.as_tensor),
-            vectors=like_input(vectors, self.as_tensor),
-            target=like_input(table.target[keep], self.as_tensor),
-            names=tuple(n for n, k in zip(table.names, kept) if k),
-            dropped=tuple(n for n, k in zip(table.names, kept) if not k),
-            type_names=table.type_names,
-            sample_weight=like_input(row_weight, self.as_tensor),
-            column_types=like_input(column_types, self.as_tensor),
-            column_weight=like_input(column_weight, self.as_tensor),
-            column_mass=like_input(column_mass.masked_fill(shut, 0.0), self.as_tensor),
-            always_feasible=covered and RowKind.FIXED not in table.kinds,
-        )
-        # Where the target is zero, positive fair scores of one total are so for every other.
-        if not out.always_feasible and check_existence(out) and not bool(table.target.any()):
-            return replace(out, always_feasible=True)
-        return out
-
-    def take(self, rows: Array) -> People:
+    def take(self, rows: Array, argument: str = "rows") -> People:
         """Return some of these people, typed as before."""
-        types, weight = _take(self.types, rows, "rows"), _take(self.weight, rows, "rows")
-        return replace(self, types=types, weight=weight)
+        index = to_index(rows, len(self.types), argument, self.types.device)
+        return replace(self, types=self.types[index], weight=self.weight[index])
 
     def to_tensors(self) -> People:
         """Return people whose constraints are tensors, whatever they were made from."""
@@ -132,11 +110,11 @@ class People:
     @cached_property
     def mass(self) -> Tensor:
         """Weight of everybody in each type, (K,)."""
-        return self._mass(self.types, self.weight)
+        zero = self.weight.new_zeros(len(self.type_names))
+        return zero.index_add_(0, self.types, self.weight)
 
-    def _mass(self, types: Tensor, weight: Tensor) -> Tensor:
-        zero = torch.zeros(len(self.table.type_names), dtype=weight.dtype, device=weight.device)
-        return zero.index_add_(0, types, weight)
+    def _is(self, kind: str) -> Tensor:
+        return torch.tensor([k == kind for k in self.kinds], device=self.design.device).bool()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,45 +197,81 @@ def people_from_matrix(
     d, n = matrix.shape
     if n == 0:
         raise ValueError(f"`G` has no people: shape {(d, n)}; pass one column a person.")
-    weight = check_weight(sample_weight, n, matrix.device)
-    b = torch.zeros(d, dtype=matrix.dtype) if target is None else to_tensor(target, "target")
-    if b.shape != (d,):
-        raise ValueError(
-            f"`target` must have one entry a row of G: {d}; received {tuple(b.shape)}."
-        )
-    labels = tuple(str(name) for name in names) if names is not None else _numbered("row", d)
+    labels = _numbered("row", d) if names is None else tuple(str(name) for name in names)
     if len(labels) != d:
         raise ValueError(f"`names` must have one entry a row of G: {d}; received {len(labels)}.")
-    vectors, index = np.unique((matrix + 0.0).cpu().numpy(), axis=1, return_inverse=True)
+    vectors, types = np.unique((matrix + 0.0).cpu().numpy(), axis=1, return_inverse=True)
     design = torch.as_tensor(vectors, device=matrix.device)
-    table = TypeTable(
+    b = torch.zeros(d) if target is None else target
+    return People(
         design=design,
         strata=torch.ones_like(design, dtype=torch.bool),
-        kinds=(RowKind.FIXED,) * d,
-        target=b.to(matrix.device),
+        kinds=("fixed",) * d,
+        target=to_vector(b, "target", d, "row of G", matrix.device),
         names=labels,
         type_names=_numbered("type", design.shape[1]),
+        types=torch.as_tensor(types.reshape(-1), device=matrix.device),
+        weight=check_weight(sample_weight, n, matrix.device),
+        as_tensor=is_tensor(G),
     )
-    types = torch.as_tensor(index.reshape(-1), device=matrix.device)
-    return People(table=table, types=types, weight=weight, as_tensor=is_tensor(G))
 
 
-def check_weight(sample_weight: Array, n: int, device: torch.device | None = None) -> Tensor:
-    """Return the weights as a tensor, one by default."""
-    if sample_weight is None:
-        return torch.ones(n, dtype=torch.float64, device=device)
-    weight = to_tensor(sample_weight, "sample_weight", device=device)
-    if weight.shape != (n,):
+def type_people(
+    strata: Strata, attributes: list[Attribute], weight: Tensor, as_tensor: bool = False
+) -> People:
+    """Lay out one row a stratum and a group (or continuous attribute), one column a type."""
+    types, first = number_types(strata.codes, attributes)
+    levels = strata.codes[first]  # (K,)
+    rows: list[tuple[str, str, np.ndarray, np.ndarray]] = []
+    for level, stratum in enumerate(strata.names):
+        given, inside = f" | {stratum}" if stratum else "", levels == level
+        for a in attributes:
+            codes = a.codes[first]  # (K,)
+            if a.is_group:  # being outside of an encoded group has no name, and no row
+                named = [(c, name) for c, name in enumerate(a.values) if name]
+                rows += [(f"{name}{given}", "group", codes == c, inside) for c, name in named]
+            else:
+                rows.append((f"{a.name}{given}", "continuous", a.values[codes], inside))
+    values = [np.array(a.value_names(), dtype=object)[a.codes[first]] for a in attributes]
+    parts = [
+        [*person, strata.names[level]] if level >= 0 else [strata.outside]
+        for level, person in zip(levels, zip(*values))
+    ]
+    names, kinds, design, insides = zip(*rows)
+    return People(
+        design=torch.as_tensor(np.array(design, dtype=np.float64)),
+        strata=torch.as_tensor(np.array(insides)),
+        kinds=kinds,
+        target=torch.zeros(len(names), dtype=torch.float64),
+        names=names,
+        type_names=tuple(", ".join(filter(None, some)) for some in parts),
+        types=torch.as_tensor(types),
+        weight=weight.cpu(),
+        as_tensor=as_tensor,
+    )
+
+
+def stack_people(a: People, b: People) -> People:
+    """Type people by both notions at once and stack the rows of the two."""
+    if len(a.types) != len(b.types):
         raise ValueError(
-            f"`sample_weight` must have one entry a person: {n}; received shape "
-            f"{tuple(weight.shape)}."
+            f"the two notions speak of {len(a.types)} and {len(b.types)} people. Let the function "
+            "of a `LinearNotion` return one column a person."
         )
-    if bool((weight < 0).any()) or float(weight.sum()) <= 0:
-        raise ValueError(
-            "`sample_weight` must be non-negative and not all zero; "
-            f"the smallest is {float(weight.min()):.3g}, the sum {float(weight.sum()):.3g}."
-        )
-    return weight
+    both = torch.stack([a.types, b.types.to(a.types.device)])
+    (i, j), types = torch.unique(both, dim=1, return_inverse=True)
+    pairs = zip(i.tolist(), j.tolist())
+    return replace(
+        a,
+        design=torch.cat([a.design[:, i], b.design[:, j]]),
+        strata=torch.cat([a.strata[:, i], b.strata[:, j]]),
+        kinds=a.kinds + b.kinds,
+        target=torch.cat([a.target, b.target]),
+        names=a.names + b.names,
+        type_names=tuple(_merged_name(a.type_names[k], b.type_names[l]) for k, l in pairs),
+        types=types,
+        as_tensor=a.as_tensor or b.as_tensor,
+    )
 
 
 def check_existence(
@@ -268,30 +282,27 @@ def check_existence(
     Solves max t s.t. f_k >= t, |V f - b| <= slack, sum f = total over the types that receive
     score (docs/derivation.md, section 3). Without `total`, any positive total will do.
     """
-    V = _numpy(constraints.vectors)[:, _numpy(constraints.column_mass) > 0]
-    b, (d, K) = _numpy(constraints.target), V.shape
+    given = (constraints.vectors, constraints.target, constraints.column_mass)
+    V, b, mass = (torch.as_tensor(part).cpu().numpy() for part in given)
+    V = V[:, mass > 0]
+    d, K = V.shape
     if d == 0:
         return True
     unit = np.maximum(np.abs(V).max(1, initial=0.0), 1e-300)
-    mass = total or max(1.0, np.abs(b / unit).max())
-    gamma = np.zeros(d) if slack is None else slack / unit / mass
-    V, b = V / unit[:, None], b / unit / mass
-    # Variables: f - t (K), V f - b (d) within the slack, misses up and down (2d), t.
-    none, eye = np.zeros((1, d)), np.eye(d)
-    A = np.hstack([V, -eye, eye, -eye, V.sum(1, keepdims=True)])
+    size = total or max(1.0, np.abs(b / unit).max())
+    V, b = V / unit[:, None], b / unit / size
+    gamma = 1e-9 + (0.0 if slack is None else slack / unit / size)  # rows may disagree by rounding
+    # Variables: f - t (K), by how much each row is missed (d), t.
+    sides = [np.hstack([G, -np.eye(d), G.sum(1)[:, None]]) for G in (V, -V)]
+    program: dict[str, Any] = {"A_ub": np.vstack(sides), "b_ub": np.append(gamma + b, gamma - b)}
     if total is not None or not b.any():
-        A = np.vstack([A, np.hstack([np.ones((1, K)), none, none, none, [[K]]])])
-        b = np.append(b, 1.0)
-    gamma = gamma + 1e-9  # dependent rows may disagree by rounding
-    bounds = [(0, None)] * K + [*zip(-gamma, gamma)]
+        program |= {"A_eq": np.repeat([[1.0, 0.0, K]], [K, d, 1], axis=1), "b_eq": [1.0]}
 
     missed = linprog(
-        np.concatenate([np.zeros(K + d), np.ones(2 * d), [0.0]]),
-        A_eq=A, b_eq=b, bounds=[*bounds, *[(0, None)] * (2 * d), (0, 0)],
-    )  # fmt: skip
+        np.repeat([0.0, 1.0, 0.0], [K, d, 1]), **program, bounds=[(0, None)] * (K + d) + [(0, 0)]
+    )
     if missed.fun > 1e-7:
-        excess = missed.x[K + d : K + 2 * d] + missed.x[K + 2 * d : K + 3 * d]
-        bad = [constraints.names[c] for c in np.flatnonzero(excess > 1e-8)]
+        bad = [constraints.names[c] for c in np.flatnonzero(missed.x[K:-1] > 1e-8)]
         raise ValueError(
             f"no non-negative scores satisfy the constraint(s) {bad}"
             + ("" if total is None else f" with the total of these scores, {total:.6g}")
@@ -299,36 +310,10 @@ def check_existence(
             "the people who receive score, or allow a `slack`."
         )
     lowest = linprog(  # the presolve of HiGHS calls rows infeasible that repeat up to rounding
-        np.append(np.zeros(K + 3 * d), -1.0),
-        A_eq=A, b_eq=b, bounds=[*bounds, *[(0, 0)] * (2 * d), (0, 1)], options={"presolve": False},
+        np.repeat([0.0, -1.0], [K + d, 1]), **program, options={"presolve": False},
+        bounds=[(0, None)] * K + [(0, 0)] * d + [(0, 1)],
     )  # fmt: skip
     return bool(lowest.success and -lowest.fun * K > 1e-6)
-
-
-def stack_tables(a: People, b: People) -> People:
-    """Type people by both notions at once and stack the rows of the two."""
-    if len(a.types) != len(b.types):
-        raise ValueError(
-            f"the two notions speak of {len(a.types)} and {len(b.types)} people. Let the function "
-            "of a `LinearNotion` return one column a person."
-        )
-    pairs, types = np.unique(
-        np.stack([a.types.cpu().numpy(), b.types.cpu().numpy()]), axis=1, return_inverse=True
-    )
-    i, j = (torch.as_tensor(p, device=a.types.device) for p in pairs)
-    s, t = a.table, b.table
-    table = TypeTable(
-        design=torch.cat([s.design[:, i], t.design[:, j]]),
-        strata=torch.cat([s.strata[:, i], t.strata[:, j]]),
-        kinds=s.kinds + t.kinds,
-        target=torch.cat([s.target, t.target]),
-        names=s.names + t.names,
-        type_names=tuple(
-            _merged_name(s.type_names[k], t.type_names[l]) for k, l in zip(i.tolist(), j.tolist())
-        ),
-    )
-    index = torch.as_tensor(types.reshape(-1), device=i.device)
-    return replace(a, table=table, types=index, as_tensor=a.as_tensor or b.as_tensor)
 
 
 def _merged_name(a: str, b: str) -> str:
@@ -336,15 +321,5 @@ def _merged_name(a: str, b: str) -> str:
     return ", ".join(parts + [p for p in b.split(", ") if p not in parts])
 
 
-def _take(values: Tensor, index: Array, argument: str) -> Tensor:
-    if index is None:
-        return values
-    return values[to_index(index, len(values), argument, values.device)]
-
-
 def _numbered(word: str, count: int) -> tuple[str, ...]:
     return tuple(f"{word} {k}" for k in range(count))
-
-
-def _numpy(values: Array) -> np.ndarray:
-    return values.cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)

@@ -5,34 +5,52 @@ Maths: docs/derivation.md, section 5 (soft, epsilon > 0) and section 10 (nearest
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
+BLOCK_ENTRIES = 2**20  # of the cost matrix held at once: 8 MiB
 LOWEST_EXPONENT = -700.0  # exp of less is denormal or zero, and slow
 LOOPED_TYPES = 256  # past this many types, segments are reduced in one call
 PLAN_ENTRIES = 2**20  # of a dense plan held at once
 MAX_BYTES = 4 * 2**30
 
 
-class Costs(Protocol):
-    """What a pass needs of a geometry; `geometry.Geometry` documents the parts."""
+class Costs(ABC):
+    """Costs from row people to column people, in blocks. Identical people are one *point*."""
 
-    row_index: Tensor
-    column_index: Tensor
-    n_row_points: int
-    n_column_points: int
-    shape: tuple[int, int]
-    device: torch.device
+    def __init__(self, row_points: Tensor, row_index: Tensor, column_index: Tensor):
+        self.row_points = row_points  # (r,) numbers of the row points that are in use
+        self.row_index = row_index  # (n,) which of them each person is at
+        self.column_index = column_index  # (m,) column point of each person
+        self.n_column_points = int(column_index.max()) + 1
+        self.shape = (len(row_index), len(column_index))
+        self.device = row_index.device
+        self.scale_ = 1.0
 
     def blocks(
         self, columns: Tensor | None = None, factor: float = 1.0
     ) -> Iterator[tuple[int, int, Tensor]]:
-        """Yield (start, stop, costs from those row points to `columns`)."""
+        """Yield (start, stop, block): scaled costs times `factor` from some row points, (u, b).
+
+        A block has one row a point of `columns` and one column a row point from `start` to `stop`;
+        it is the caller's to overwrite.
+        """
+        if columns is None:
+            columns = torch.arange(self.n_column_points, device=self.device)
+        step = max(1, BLOCK_ENTRIES // max(1, len(columns)))
+        block = self._blocks(columns, factor / self.scale_)
+        for start in range(0, len(self.row_points), step):
+            stop = min(len(self.row_points), start + step)
+            yield start, stop, block(start, stop)
+
+    @abstractmethod
+    def _blocks(self, columns: Tensor, factor: float) -> Callable[[int, int], Tensor]:
+        """Return a function that gives unscaled costs times `factor`, row points start to stop."""
 
 
 @dataclass(frozen=True)
@@ -44,38 +62,50 @@ class TypedColumns:
     weight: Tensor  # (u,) total weight of the people there, positive
     member: Tensor  # (m,) where each person is in this list; u for people without weight
     person: Tensor  # (u,) one of the people there
+    person_types: Tensor  # (m,)
     person_weight: Tensor  # (m,)
     n_types: int
 
     @classmethod
     def of(cls, geometry: Costs, types: Tensor, weight: Tensor, n_types: int) -> TypedColumns:
         """Group people who are identical and of one type; people without weight are left out."""
-        index, device = geometry.column_index, geometry.device
-        types, weight = types.to(device), weight.to(device)
+        size = 8 * geometry.shape[0] * n_types
+        if size > MAX_BYTES:
+            raise MemoryError(
+                f"distances from {geometry.shape[0]} people to {n_types} types of people take "
+                f"{size / 2**30:.1f} GiB, more than the budget of {MAX_BYTES / 2**30:.1f} GiB. Bin "
+                "a continuous sensitive column (ten to a hundred values serve as well), or move "
+                "the scores of fewer people at a time; `otfair.distances.MAX_BYTES` is the budget."
+            )
         people = torch.nonzero(weight > 0).squeeze(1)
-        key = types[people] * geometry.n_column_points + index[people]
+        key = types[people] * geometry.n_column_points + geometry.column_index[people]
         key, where = torch.unique(key, return_inverse=True)
-        u = len(key)
-        member = torch.full_like(types, u).index_put_((people,), where)
+        member = torch.full_like(types, len(key)).index_put_((people,), where)
         person = torch.zeros_like(key).index_put_((where,), people)
-        total = torch.zeros(u, dtype=weight.dtype, device=device).index_add_(
-            0, where, weight[people]
-        )
-        points = key % geometry.n_column_points
-        types = key // geometry.n_column_points
-        return cls(points, types, total, member, person, weight, n_types)
+        total = weight.new_zeros(len(key)).index_add_(0, where, weight[people])
+        points, kinds = key % geometry.n_column_points, key // geometry.n_column_points
+        return cls(points, kinds, total, member, person, types, weight, n_types)
 
-    @cached_property
-    def bounds(self) -> list[int]:
-        """Where each type begins, and the end, (K + 1,)."""
-        edges = torch.arange(self.n_types + 1, device=self.types.device)
-        return torch.searchsorted(self.types, edges).tolist()
+    def are(self, types: Tensor, weight: Tensor, n_types: int) -> bool:
+        """Whether these are the people of such types and weights."""
+        same = torch.equal(self.person_types, types) and torch.equal(self.person_weight, weight)
+        return same and self.n_types == n_types
 
     def segments(self) -> Iterator[tuple[int, slice]]:
         """Yield (type, its rows of a block) for the types that have people."""
-        for k, (lo, hi) in enumerate(zip(self.bounds, self.bounds[1:])):
+        for k, (lo, hi) in enumerate(zip(self._bounds, self._bounds[1:])):
             if hi > lo:
                 yield k, slice(lo, hi)
+
+    def to_people(self, values: Tensor) -> Tensor:
+        """Return for each person, (m,), the value of their place (u,); 0 without weight."""
+        return torch.cat([values, values.new_zeros(1)])[self.member]
+
+    @cached_property
+    def _bounds(self) -> list[int]:
+        """Where each type begins, and the end, (K + 1,)."""
+        edges = torch.arange(self.n_types + 1, device=self.types.device)
+        return torch.searchsorted(self.types, edges).tolist()
 
 
 @dataclass(frozen=True)
@@ -96,72 +126,59 @@ class SoftDistances:
     @cached_property
     def mean_cost(self) -> Tensor:
         """Mean cost of mass sent from i to type k, (n, K); zero for a type without people."""
-        out = self._point_zeros()
-        for k, rows, columns, share, cost in self._shares():
-            out[k, columns] = self.columns.weight[rows] @ share.mul_(cost)
-        return out[:, self.geometry.row_index].T
+        out, weight = torch.zeros_like(self._point_values), self.columns.weight[:, None]
+        for start, stop, share, cost in self._shares():
+            out[:, start:stop].index_add_(0, self.columns.types, share.mul_(cost).mul_(weight))
+        return (out * self.epsilon)[:, self.geometry.row_index].T
 
     def column_mass(self, type_mass: Tensor) -> Tensor:
         """Mass a unit of weight that each column person receives, (m,).
 
         `type_mass` (n, K) is the mass that goes from i to type k.
         """
+        mass = torch.zeros_like(self._point_values)  # (K, r)
+        mass.index_add_(1, self.geometry.row_index, type_mass.T)
         received = torch.zeros_like(self.columns.weight)  # (u,), a unit of weight
-        mass = self._point_zeros().T.index_add_(0, self.geometry.row_index, type_mass).T  # (K, r)
-        for k, rows, columns, share, _ in self._shares():
-            received[rows] += share @ mass[k, columns]
-        return torch.cat([received, received.new_zeros(1)])[self.columns.member]
-
-    def _shares(self) -> Iterator[tuple[int, slice, slice, Tensor, Tensor]]:
-        """Yield (type, its column points, row points, share a unit of weight, cost), (u_k, b)."""
-        for start, stop, cost in self.geometry.blocks(self.columns.points):
-            for k, rows in self.columns.segments():
-                exponent = (self._point_values[k, start:stop] - cost[rows]).div_(self.epsilon)
-                share = exponent.clamp_min_(LOWEST_EXPONENT).exp_()
-                yield k, rows, slice(start, stop), share, cost[rows]
+        for start, stop, share, _ in self._shares():
+            received += share.mul_(mass[:, start:stop][self.columns.types]).sum(1)
+        return self.columns.to_people(received)
 
     def plan(self, type_mass: Tensor, threshold: float) -> Tensor:
         """Return the coupling (n, m), sparse, without entries up to `threshold` of a row's mass."""
-        geometry, columns = self.geometry, self.columns
-        people = torch.nonzero(columns.member < len(columns.points)).squeeze(1)  # with weight
-        order = torch.argsort(geometry.row_index)
-        ends = [0, *torch.bincount(geometry.row_index).cumsum(0).tolist()]
-        weight = columns.person_weight[people]
+        columns, point = self.columns, self.geometry.row_index
+        people = torch.nonzero(columns.person_weight > 0).squeeze(1)
+        member, weight = columns.member[people], columns.person_weight[people]
         index, values = [], []
-        for start, stop, cost in geometry.blocks(columns.points, 1 / self.epsilon):
-            D = self._point_values[:, start:stop][columns.types] / self.epsilon
-            share = D.sub_(cost).clamp_min_(LOWEST_EXPONENT).exp_()  # (u, b)
-            member = columns.member[people]
-            senders = order[ends[start] : ends[stop]]  # many people may be at one point
+        for start, stop, share, _ in self._shares():
+            senders = torch.nonzero((point >= start) & (point < stop)).squeeze(1)
             for rows in torch.split(senders, max(1, PLAN_ENTRIES // len(people))):
-                block = share[member][:, geometry.row_index[rows] - start].T * weight
+                block = share[member][:, point[rows] - start].T * weight
                 block *= type_mass[rows][:, columns.types[member]]
                 least = threshold * type_mass[rows].sum(1)[:, None]
                 i, j = torch.nonzero(block > least, as_tuple=True)
                 index.append(torch.stack([rows[i], people[j]]))
                 values.append(block[i, j])
-        return _sparse(torch.cat(index, 1), torch.cat(values), geometry.shape)
+        return _sparse(torch.cat(index, 1), torch.cat(values), self.geometry.shape)
+
+    def _shares(self) -> Iterator[tuple[int, int, Tensor, Tensor]]:
+        """Yield (start, stop, share of its type a unit of weight, cost / epsilon), both (u, b)."""
+        for start, stop, cost in self.geometry.blocks(self.columns.points, 1 / self.epsilon):
+            share = self._point_values[:, start:stop][self.columns.types].div_(self.epsilon)
+            yield start, stop, share.sub_(cost).clamp_min_(LOWEST_EXPONENT).exp_(), cost
 
     @cached_property
     def _point_values(self) -> Tensor:
-        out = self._point_zeros()
+        """D by row point, (K, r)."""
+        out = self.values.new_zeros(self.columns.n_types, len(self.geometry.row_points))
         return out.index_copy_(1, self.geometry.row_index, self.values.T)
 
-    def _point_zeros(self) -> Tensor:
-        size = (self.columns.n_types, self.geometry.n_row_points)
-        return torch.zeros(size, dtype=torch.float64, device=self.geometry.device)
 
-
-def soft_distances(
-    geometry: Costs, types: Tensor, weight: Tensor, n_types: int, epsilon: float
-) -> SoftDistances:
+def soft_distances(geometry: Costs, columns: TypedColumns, epsilon: float) -> SoftDistances:
     """One pass over the costs, in O(n K) memory."""
-    _check_budget(geometry, n_types)
-    columns = TypedColumns.of(geometry, types, weight, n_types)
-    out = torch.empty((n_types, geometry.n_row_points), dtype=torch.float64, device=geometry.device)
-    for start, stop, block in geometry.blocks(columns.points, -1 / epsilon):
-        out[:, start:stop] = _segment_lse_(block, columns)
-    values = (-epsilon * out)[:, geometry.row_index].T  # type by type in memory, as solvers read it
+    out = columns.weight.new_empty(columns.n_types, len(geometry.row_points))
+    for start, stop, block in geometry.blocks(columns.points, 1 / epsilon):
+        out[:, start:stop] = _soft_minimum_(block, columns)
+    values = (epsilon * out)[:, geometry.row_index].T  # type by type in memory, as solvers read it
     return SoftDistances(values, epsilon, geometry, columns)
 
 
@@ -186,12 +203,9 @@ class NearestDistances:
 
     def column_mass(self, type_mass: Tensor) -> Tensor:
         """Mass a unit of weight that each column person receives, (m,); identical people share."""
-        place = self.columns.member[self.person]  # (n, K)
-        received = torch.zeros_like(self.columns.weight).index_add_(
-            0, place.flatten(), type_mass.flatten()
-        )
-        share = received / self.columns.weight
-        return torch.cat([share, share.new_zeros(1)])[self.columns.member]
+        place, zero = self.columns.member[self.person], torch.zeros_like(self.columns.weight)
+        received = zero.index_add_(0, place.flatten(), type_mass.flatten())
+        return self.columns.to_people(received / self.columns.weight)
 
     def plan(self, type_mass: Tensor, threshold: float) -> Tensor:
         """Return the coupling (n, m), sparse by itself, so that `threshold` is not used.
@@ -225,56 +239,33 @@ class NearestDistances:
         return _sparse(index, values, size)
 
 
-def nearest_distances(
-    geometry: Costs, types: Tensor, weight: Tensor, n_types: int
-) -> NearestDistances:
+def nearest_distances(geometry: Costs, columns: TypedColumns) -> NearestDistances:
     """One pass over the costs, in O(n K) memory: the limit of soft distances at epsilon 0."""
-    _check_budget(geometry, n_types)
-    columns = TypedColumns.of(geometry, types, weight, n_types)
-    size = (n_types, geometry.n_row_points)
-    out = torch.full(size, torch.inf, dtype=torch.float64, device=geometry.device)
-    where = torch.zeros(size, dtype=torch.long, device=geometry.device)
+    out = columns.weight.new_full((columns.n_types, len(geometry.row_points)), torch.inf)
+    where = torch.zeros_like(out, dtype=torch.long)
     for start, stop, block in geometry.blocks(columns.points):
         for k, rows in columns.segments():
-            least = block[rows].min(0)
-            out[k, start:stop] = least.values
-            where[k, start:stop] = least.indices + rows.start
+            out[k, start:stop], least = block[rows].min(0)
+            where[k, start:stop] = least + rows.start
     index = geometry.row_index
     return NearestDistances(out[:, index].T, columns.person[where][:, index].T, columns)
 
 
-def _segment_lse_(block: Tensor, columns: TypedColumns) -> Tensor:
-    """Weighted log-sum-exp of a block (u, b) over each type's rows, (K, b); overwrites it."""
-    if columns.n_types > LOOPED_TYPES:
-        return _scattered_lse(block, columns)
-    out = block.new_full((columns.n_types, block.shape[1]), -torch.inf)
+def _soft_minimum_(block: Tensor, columns: TypedColumns) -> Tensor:
+    """-log sum w exp(-block) of a block (u, b) over each type's rows, (K, b); overwrites it."""
+    out, types = block.new_full((columns.n_types, block.shape[1]), torch.inf), columns.types
+    if columns.n_types > LOOPED_TYPES:  # all types at once, which is faster where they are many
+        out.scatter_reduce_(0, types[:, None].expand_as(block), block, "amin")
+        share = torch.sub(out[types], block, out=block).clamp_min_(LOWEST_EXPONENT).exp_()
+        share.mul_(columns.weight[:, None])
+        return out.sub_(torch.zeros_like(out).index_add_(0, types, share).log_())
     for k, rows in columns.segments():
         part = block[rows]
-        top = part.amax(0)
-        share = part.sub_(top).clamp_min_(LOWEST_EXPONENT).exp_()
-        out[k] = (columns.weight[rows] @ share).log_().add_(top)
+        least = part.amin(0)
+        share = torch.sub(least, part, out=part).clamp_min_(LOWEST_EXPONENT).exp_()
+        out[k] = least - (columns.weight[rows] @ share).log_()
     return out
-
-
-def _scattered_lse(block: Tensor, columns: TypedColumns) -> Tensor:
-    """Do the same for all types at once, which is faster where they are many."""
-    types = columns.types
-    top = block.new_full((columns.n_types, block.shape[1]), -torch.inf)
-    top.scatter_reduce_(0, types[:, None].expand_as(block), block, "amax")
-    share = block.sub_(top[types]).clamp_min_(LOWEST_EXPONENT).exp_().mul_(columns.weight[:, None])
-    return torch.zeros_like(top).index_add_(0, types, share).log_().add_(top)
 
 
 def _sparse(index: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
     return torch.sparse_coo_tensor(index, values, shape, check_invariants=True).coalesce()
-
-
-def _check_budget(geometry: Costs, n_types: int) -> None:
-    size = 8 * geometry.shape[0] * n_types
-    if size > MAX_BYTES:
-        raise MemoryError(
-            f"distances from {geometry.shape[0]} people to {n_types} types of people take "
-            f"{size / 2**30:.1f} GiB, more than the budget of {MAX_BYTES / 2**30:.1f} GiB. Bin a "
-            "continuous sensitive column (ten to a hundred values serve as well), or move the "
-            "scores of fewer people at a time; `otfair.distances.MAX_BYTES` sets the budget."
-        )

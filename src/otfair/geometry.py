@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
@@ -17,19 +16,25 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from otfair.arrays import Array, to_index, to_tensor
-from otfair.constraints import check_weight
-from otfair.distances import NearestDistances, SoftDistances, nearest_distances, soft_distances
+from otfair.arrays import Array, check_weight, to_index, to_tensor, to_vector
+from otfair.distances import (
+    BLOCK_ENTRIES,
+    Costs,
+    NearestDistances,
+    SoftDistances,
+    TypedColumns,
+    nearest_distances,
+    soft_distances,
+)
 
 Scale: TypeAlias = Literal["max", "mean", "median"] | float | None
 CostFunction: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 
-BLOCK_ENTRIES = 2**20  # of the cost matrix held at once: 8 MiB
 SAMPLED_PEOPLE = 4096  # a side for the median of more pairs than that squared
 NEAR = 1e-8  # squared distances below this share of the largest are recomputed by subtraction
 
 
-class Geometry(ABC):
+class Geometry(Costs):
     """Costs between the people whose scores move (rows) and those who receive score (columns).
 
     Use `PointCloud` or `CostMatrix`. Identical people are kept once, as one *point*.
@@ -40,16 +45,7 @@ class Geometry(ABC):
     scale_ : what the raw costs were divided by; multiply a cost by it to get back to raw units.
     """
 
-    def __init__(self, row_index: Tensor, column_index: Tensor, scale: Scale):
-        self.row_index = row_index  # (n,) row point of each person
-        self.column_index = column_index  # (m,) column point of each person
-        self.n_row_points = int(row_index.max()) + 1
-        self.n_column_points = int(column_index.max()) + 1
-        self.shape = (len(row_index), len(column_index))
-        self.device = row_index.device
-        self.scale_ = 1.0
-        self.scale_ = self._find_scale(scale)
-        self._last: tuple[tuple[float, int], Tensor, Tensor, SoftDistances] | None = None
+    _last: SoftDistances | None = None  # kept, so that other scores of the same people cost no pass
 
     def soft_distances(
         self, types: Array, epsilon: float, sample_weight: Array = None, n_types: int | None = None
@@ -69,20 +65,18 @@ class Geometry(ABC):
         if not 0 < epsilon < torch.inf:
             raise ValueError(f"`epsilon` must be positive and finite; received {epsilon!r}.")
         types, weight, count = self._typed(types, sample_weight, n_types)
-        if self._last is not None:
-            key, last_types, last_weight, distances = self._last
-            pairs = ((last_types, types), (last_weight, weight))
-            if key == (epsilon, count) and all(a is b or torch.equal(a, b) for a, b in pairs):
-                return distances
-        distances = soft_distances(self, types, weight, count, epsilon)
-        self._last = ((epsilon, count), types, weight, distances)
-        return distances
+        last = self._last
+        if last is None or last.epsilon != epsilon or not last.columns.are(types, weight, count):
+            last = soft_distances(self, TypedColumns.of(self, types, weight, count), epsilon)
+            self._last = last
+        return last
 
     def nearest_distances(
         self, types: Array, sample_weight: Array = None, n_types: int | None = None
     ) -> NearestDistances:
         """Distance of each row to the nearest column person of each type, and who it is, (n, K)."""
-        return nearest_distances(self, *self._typed(types, sample_weight, n_types))
+        columns = TypedColumns.of(self, *self._typed(types, sample_weight, n_types))
+        return nearest_distances(self, columns)
 
     def rows(self, index: Array) -> Geometry:
         """Return the geometry of some rows; soft distances at hand are looked up, not made anew.
@@ -94,30 +88,19 @@ class Geometry(ABC):
         view = copy.copy(self)
         chosen = to_index(index, self.shape[0], "index", self.device)
         points, view.row_index = torch.unique(self.row_index[chosen], return_inverse=True)
-        view.n_row_points, view.shape = len(points), (len(chosen), self.shape[1])
-        view._keep_rows(points)
+        view.row_points, view.shape = self.row_points[points], (len(chosen), self.shape[1])
         if self._last is not None:
-            key, types, weight, whole = self._last
-            some = replace(whole, values=whole.values.T[:, chosen].T, geometry=view)
-            view._last = (key, types, weight, some)
+            values = self._last.values.T[:, chosen].T
+            view._last = replace(self._last, values=values, geometry=view)
         return view
-
-    @abstractmethod
-    def _keep_rows(self, points: Tensor) -> None:
-        """Keep some row points only, by their numbers."""
 
     def _typed(
         self, types: Array, sample_weight: Array, n_types: int | None
     ) -> tuple[Tensor, Tensor, int]:
         """Return copies, so that results that are kept do not change with the user's arrays."""
-        given = to_tensor(types, "types", device=self.device)
+        given = to_vector(types, "types", self.shape[1], "column person", self.device)
         types = given.to(torch.long, copy=True)
         weight = check_weight(sample_weight, self.shape[1], self.device).clone()
-        if types.shape != weight.shape:
-            raise ValueError(
-                f"`types` must have one entry a column person: {self.shape[1]}; received shape "
-                f"{tuple(types.shape)}."
-            )
         count = int(types.max()) + 1 if n_types is None else n_types
         if int(types.min()) < 0 or int(types.max()) >= count or not torch.equal(types, given):
             raise ValueError(
@@ -125,30 +108,10 @@ class Geometry(ABC):
             )
         return types, weight, count
 
-    def blocks(
-        self, columns: Tensor | None = None, factor: float = 1.0
-    ) -> Iterator[tuple[int, int, Tensor]]:
-        """Yield (start, stop, block): scaled costs times `factor` from some row points, (u, b).
-
-        A block has one row a point of `columns` and one column a row point from `start` to `stop`;
-        it is the caller's to overwrite.
-        """
-        if columns is None:
-            columns = torch.arange(self.n_column_points, device=self.device)
-        step = max(1, BLOCK_ENTRIES // max(1, len(columns)))
-        raw = self._raw_blocks(columns)
-        for start in range(0, self.n_row_points, step):
-            stop = min(self.n_row_points, start + step)
-            yield start, stop, raw(start, stop).mul_(factor / self.scale_)
-
     def cost_matrix(self) -> Tensor:
         """Return the scaled cost matrix between all rows and all columns, (n, m)."""
         whole = torch.cat([block for _, _, block in self.blocks()], 1).T
         return whole[self.row_index][:, self.column_index]
-
-    @abstractmethod
-    def _raw_blocks(self, columns: Tensor) -> Callable[[int, int], Tensor]:
-        """Return a function that gives the unscaled block of the row points from start to stop."""
 
     def _find_scale(self, scale: Scale) -> float:
         if scale is None:
@@ -175,9 +138,9 @@ class Geometry(ABC):
 
     def _median_cost(self) -> float:
         rows, columns = (_spaced(index) for index in (self.row_index, self.column_index))
-        raw = self._raw_blocks(columns)
+        block = self._blocks(columns, 1.0)
         points, where = torch.unique(rows, return_inverse=True)
-        sample = torch.cat([raw(i, i + 1) for i in points.tolist()], 1)[:, where]
+        sample = torch.cat([block(i, i + 1) for i in points.tolist()], 1)[:, where]
         return float(np.median(sample.cpu().numpy()))
 
 
@@ -208,13 +171,12 @@ class CostMatrix(Geometry):
             )
         self._transposed = matrix.T.contiguous()
         rows, columns = (torch.arange(size, device=matrix.device) for size in matrix.shape)
-        super().__init__(rows, columns, scale)
+        super().__init__(rows, rows, columns)
+        self.scale_ = self._find_scale(scale)
 
-    def _raw_blocks(self, columns: Tensor) -> Callable[[int, int], Tensor]:
-        return lambda start, stop: self._transposed[columns, start:stop]
-
-    def _keep_rows(self, points: Tensor) -> None:
-        self._transposed = self._transposed[:, points]
+    def _blocks(self, columns: Tensor, factor: float) -> Callable[[int, int], Tensor]:
+        C = self._transposed
+        return lambda i, j: C[columns[:, None], self.row_points[i:j]].mul_(factor)
 
 
 class PointCloud(Geometry):
@@ -254,17 +216,13 @@ class PointCloud(Geometry):
         scale: Scale = "max",
     ):
         rows = to_tensor(X, "X", ndim=2)
-        people = rows
-        if Y is not None:
-            columns = to_tensor(Y, "Y", ndim=2, device=rows.device)
-            if rows.shape[1] != columns.shape[1]:
-                raise ValueError(
-                    f"`X` and `Y` must have the same features; received {rows.shape[1]} and "
-                    f"{columns.shape[1]} columns."
-                )
-            people = torch.cat([rows, columns])
-        if min(*people.shape, len(rows), len(people) - len(rows) if Y is not None else 1) == 0:
-            raise ValueError(f"`X` or `Y` is empty; `X` has shape {tuple(rows.shape)}.")
+        columns = rows if Y is None else to_tensor(Y, "Y", ndim=2, device=rows.device)
+        if rows.shape[1] != columns.shape[1] or 0 in (*rows.shape, len(columns)):
+            raise ValueError(
+                "`X` and `Y` must have the same features and not be empty; received shapes "
+                f"{tuple(rows.shape)} and {tuple(columns.shape)}."
+            )
+        people = rows if Y is None else torch.cat([rows, columns])
         self.cost = cost
         first, index = distinct_rows(people)
         self._points = points = _embed(people, people[first], cost)
@@ -272,27 +230,29 @@ class PointCloud(Geometry):
         self._norms = self._centred.square().sum(1)
         if not bool(self._norms.isfinite().all()):
             raise ValueError("the squares of the features overflow; rescale them, or standardise.")
-        self._row_points = self._column_points = torch.arange(len(points), device=rows.device)
+        here = there = torch.arange(len(points), device=rows.device)
         row_index = column_index = index
         if Y is not None:
-            n = len(rows)
-            self._row_points, row_index = torch.unique(index[:n], return_inverse=True)
-            self._column_points, column_index = torch.unique(index[n:], return_inverse=True)
-        super().__init__(row_index, column_index, scale)
+            here, row_index = torch.unique(index[: len(rows)], return_inverse=True)
+            there, column_index = torch.unique(index[len(rows) :], return_inverse=True)
+        self._column_points = there
+        super().__init__(here, row_index, column_index)
+        self.scale_ = self._find_scale(scale)
 
-    def _raw_blocks(self, columns: Tensor) -> Callable[[int, int], Tensor]:
-        here, there = self._row_points, self._column_points[columns]
+    def _blocks(self, columns: Tensor, factor: float) -> Callable[[int, int], Tensor]:
+        points, here, there = self._points, self.row_points, self._column_points[columns]
         if callable(self.cost) or self.cost == "cityblock":
-            X, Y = self._points[here], self._points[there]
+            X, Y = points[here], points[there]
             if self.cost == "cityblock":
-                return lambda start, stop: torch.cdist(Y, X[start:stop], p=1)
-            return lambda start, stop: self._called_block(X[start:stop], Y).T.clone()
-        # |y - x|^2 as one product: (-2 y, 1, |y|^2) . (x, |x|^2, 1).
+                return lambda i, j: torch.cdist(Y, X[i:j], p=1).mul_(factor)
+            return lambda i, j: self._called_block(X[i:j], Y).T * factor
+        # |y - x|^2 as one product: (-2 y, 1, |y|^2) . (x, |x|^2, 1), in units of the result.
+        unit = {"sqeuclidean": factor, "cosine": factor / 2}.get(str(self.cost), factor**2)
         norms, one = self._norms[:, None], torch.ones_like(self._norms[:, None])
-        left = torch.cat([-2 * self._centred, one, norms], 1)[there]
+        left = torch.cat([-2 * self._centred, one, norms], 1)[there].mul_(unit)
         right = torch.cat([self._centred, norms, one], 1)
         right = right if len(here) == len(right) else right[here]
-        near = NEAR * float(self._norms.max())
+        near = NEAR * unit * float(self._norms.max())
         twin = torch.searchsorted(here, there).clamp_max_(len(here) - 1)  # (u,) row point, if any
         twins = torch.nonzero(here[twin] == there).squeeze(1)
         twins = twins[torch.argsort(twin[twins])]
@@ -305,22 +265,17 @@ class PointCloud(Geometry):
             squares[same] = torch.inf
             if float(squares.amin()) <= near:  # cancellation: take these from the difference
                 j, i = torch.nonzero(squares <= near, as_tuple=True)
-                if len(j) * self._points.shape[1] > BLOCK_ENTRIES:
-                    X, Y = self._points[here[start:stop]], self._points[there]
+                if len(j) * points.shape[1] > BLOCK_ENTRIES:
                     mode = "donot_use_mm_for_euclid_dist"
-                    squares = torch.cdist(Y, X, compute_mode=mode).square_()
+                    exact = torch.cdist(points[there], points[here[start:stop]], compute_mode=mode)
+                    squares = exact.square_().mul_(unit)
                 else:
-                    difference = self._points[there[j]] - self._points[here[start + i]]
-                    squares[j, i] = difference.square().sum(1)
+                    difference = points[there[j]] - points[here[start + i]]
+                    squares[j, i] = difference.square().sum(1).mul_(unit)
             squares[same] = 0.0
-            if self.cost == "sqeuclidean":
-                return squares
-            return squares.div_(2) if self.cost == "cosine" else squares.sqrt_()
+            return squares if self.cost in ("sqeuclidean", "cosine") else squares.sqrt_()
 
         return block
-
-    def _keep_rows(self, points: Tensor) -> None:
-        self._row_points = self._row_points[points]
 
     def _called_block(self, X: Tensor, Y: Tensor) -> Tensor:
         assert callable(self.cost)
@@ -341,9 +296,9 @@ class PointCloud(Geometry):
         order = 1 if self.cost == "cityblock" else 2
         points = self._centred
         radius = torch.linalg.vector_norm(points, order, dim=1)
-        r = radius[self._row_points].sort(descending=True)
+        r = radius[self.row_points].sort(descending=True)
         s = radius[self._column_points].sort(descending=True)
-        rows, columns = self._row_points[r.indices], self._column_points[s.indices]
+        rows, columns = self.row_points[r.indices], self._column_points[s.indices]
         best, start, step = 0.0, 0, 32
         while start < len(rows):
             reach = int(torch.searchsorted(-s.values, r.values[start] - best))
@@ -380,12 +335,18 @@ def _embed(people: Tensor, points: Tensor, cost: str | CostFunction) -> Tensor:
 
 def distinct_rows(X: Tensor) -> tuple[Tensor, Tensor]:
     """Return the first person of each distinct kind and, for each person, which kind they are."""
-    rows = np.ascontiguousarray(X.cpu().numpy() + 0.0)  # + 0.0 turns -0.0 into 0.0
-    whole = rows.view(f"V{rows.strides[0]}").ravel()  # a row's bytes as one value, sorted as such
-    _, first, index = np.unique(whole, return_index=True, return_inverse=True)
-    if len(first) == len(X):
-        first = index = np.arange(len(X))
-    return torch.as_tensor(first, device=X.device), torch.as_tensor(index, device=X.device)
+    n, p = X.shape
+    everyone = torch.arange(n, device=X.device)
+    odd = torch.as_tensor(np.random.default_rng(0).integers(2**62, size=p) * 2 + 1)
+    bits = (X + 0.0).view(torch.int64)  # + 0.0 turns -0.0 into 0.0
+    keys = ((bits ^ (bits >> 52)) * odd.to(X.device)).sum(1)  # exponents count in low digits too
+    for values, dim in ((keys, None), (X, 0)):  # the rows themselves if two kinds share a key
+        kinds, index = torch.unique(values, dim=dim, return_inverse=True)
+        first = index.new_full((len(kinds),), n).scatter_reduce_(0, index, everyone, "amin")
+        again = torch.nonzero(first[index] != everyone).squeeze(1)
+        if torch.equal(X[first[index[again]]], X[again]):
+            break
+    return first, index
 
 
 def _spaced(index: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from otfair.arrays import Array, Column, to_columns, to_tensor
+from otfair.arrays import Array, Column, check_weight, to_columns, to_tensor
 from otfair.attributes import (
     Attribute,
     binary_labels,
@@ -21,7 +21,7 @@ from otfair.attributes import (
     read_group,
     refuse_single,
 )
-from otfair.constraints import People, check_weight
+from otfair.constraints import People
 from otfair.notions import Notion, as_notion
 
 
@@ -136,10 +136,10 @@ class ViolationOf:
     """The violation of one population, prepared for many scores of it."""
 
     def __init__(self, people: People) -> None:
-        vectors, kept, _ = people.table.vectors(people.mass)
+        vectors, kept, _ = people.vectors(people.mass)
         self._types, self._weight = people.types.numpy(), people.weight.numpy()
         self._mass, self._vectors = people.mass.numpy(), vectors.numpy()
-        self._strata = people.table.strata[kept].numpy().astype(np.float64)  # (d, K)
+        self._strata = people.strata[kept].numpy().astype(np.float64)  # (d, K)
 
     def __call__(self, h: np.ndarray) -> float:
         """Return the violation of scores h, (n,)."""

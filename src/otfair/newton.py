@@ -74,35 +74,27 @@ def ascend(
     rounding = 1e-9 * semi.tau * float(problem.mass @ (1 + point.lse.abs()))
     residual = best = problem.residual(point.f, mu)
     delta, growth, used = LEAST_DAMPING, GROW, 1
-    H, first = point.near.curvature, True  # that of a solution nearby is good for a first step
+    H, stale = point.near.curvature, False  # that of a solution nearby is good for a first step
     while residual > tol and used < budget and delta < MOST_DAMPING:
-        if H is None or not first:
-            H = semi.curvature(point)
-        r, first = point.r, False
-        while used < budget and delta < MOST_DAMPING:
-            B = H + delta * unit
-            x = proximal_step(B, r + B @ mu, gamma, mu)
-            step = x - mu
-            new = semi.at(x)
-            used += 1
-            loss = float(gamma @ (np.abs(x) - np.abs(mu)))
-            model = float(r @ step - 0.5 * step @ H @ step) - loss
-            gain = new.value - point.value - loss
-            if abs(model) < rounding:  # differences of L drown; integrate its gradient instead
-                gain = 0.5 * float((r + new.r) @ step) - loss
-            new_residual = problem.residual(new.f, x)
-            ratio = gain / model if model > 0 else -1.0
-            if ratio > 1e-3 or new_residual < 0.5 * best:
-                if ratio > 0.25:
-                    delta = max(delta / SHRINK, LEAST_DAMPING)
-                else:
-                    delta *= 2
-                growth = GROW
-                mu, point, residual = x, new, new_residual
-                best = min(best, residual)
-                break
-            delta *= growth
-            growth *= GROW
+        if H is None or stale:
+            H, stale = semi.curvature(point), False
+        B, r = H + delta * unit, point.r
+        x = proximal_step(B, r + B @ mu, gamma, mu)
+        step, new = x - mu, semi.at(x)
+        used += 1
+        loss = float(gamma @ (np.abs(x) - np.abs(mu)))
+        model = float(r @ step - 0.5 * step @ H @ step) - loss
+        gain = new.value - point.value - loss
+        if abs(model) < rounding:  # differences of L drown; integrate its gradient instead
+            gain = 0.5 * float((r + new.r) @ step) - loss
+        new_residual = problem.residual(new.f, x)
+        ratio = gain / model if model > 0 else -1.0
+        if ratio > 1e-3 or new_residual < 0.5 * best:
+            delta = max(delta / SHRINK, LEAST_DAMPING) if ratio > 0.25 else 2 * delta
+            mu, point, residual, growth, stale = x, new, new_residual, GROW, True
+            best = min(best, residual)
+        else:
+            delta, growth = delta * growth, growth * GROW
     return mu, replace(point, near=replace(point.near, curvature=H)), residual, used
 
 
@@ -111,16 +103,19 @@ def proximal_step(B: np.ndarray, q: np.ndarray, gamma: np.ndarray, start: np.nda
     free = gamma <= 0
     if free.all():
         return _solve(B, q)
-    x = start.copy()
-    sign = np.sign(x)
+    x, sign = start.copy(), np.sign(start)
     active = free | (x != 0)
     for _ in range(4 * len(x) + 20):
         if active.any():
             a = np.flatnonzero(active)
             y = x.copy()
             y[a] = _solve(B[np.ix_(a, a)], (q - gamma * sign)[a])
+            # The best of y and of the points on the way to it where a coordinate crosses zero.
             crossing = np.flatnonzero(~free & (y * sign < 0))
-            x = _best_on_segment(B, q, gamma, x, y, crossing)
+            stops = [x + x[k] / (x[k] - y[k]) * (y - x) for k in crossing]
+            for k, stop in zip(crossing, stops):
+                stop[k] = 0.0
+            x = min([y, *stops], key=lambda z: float(z @ (0.5 * B @ z - q) + gamma @ np.abs(z)))
             active &= free | (x != 0)
             sign = np.where(active, np.sign(x), 0.0)
             if len(crossing):  # solve again with the new signs
@@ -139,20 +134,3 @@ def _solve(B: np.ndarray, q: np.ndarray) -> np.ndarray:
     x: np.ndarray
     _, x, failed = dposv(B, q)
     return np.linalg.lstsq(B, q, rcond=None)[0] if failed else x
-
-
-def _best_on_segment(
-    B: np.ndarray,
-    q: np.ndarray,
-    gamma: np.ndarray,
-    x: np.ndarray,
-    y: np.ndarray,
-    crossing: np.ndarray,
-) -> np.ndarray:
-    """Best of y and of the points on the way from x where a `crossing` coordinate is zero."""
-    candidates = [y]
-    for c in crossing:
-        point = x + x[c] / (x[c] - y[c]) * (y - x)
-        point[c] = 0.0
-        candidates.append(point)
-    return min(candidates, key=lambda z: float(0.5 * z @ B @ z - q @ z + gamma @ np.abs(z)))

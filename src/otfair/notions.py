@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
-from otfair.arrays import Array, Column, is_tensor, to_columns
+from otfair.arrays import Array, Column, check_weight, is_tensor, to_columns
 from otfair.attributes import (
     Attribute,
     Columns,
@@ -21,17 +20,14 @@ from otfair.attributes import (
     binary_labels,
     chosen_names,
     cross,
-    looks_categorical,
     named,
-    number_types,
+    read_attributes,
     read_encoded,
     read_group,
-    read_number,
     refuse_single,
     same_length,
-    tabulate,
 )
-from otfair.constraints import Constraints, People, check_weight, people_from_matrix, stack_tables
+from otfair.constraints import Constraints, People, people_from_matrix, stack_people, type_people
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +86,7 @@ class _Stack(Notion):
         self, sensitive_features: Array, labels: Array = None, sample_weight: Array = None
     ) -> People:
         data = (sensitive_features, labels, sample_weight)
-        return stack_tables(self.first.people(*data), self.second.people(*data))
+        return stack_people(self.first.people(*data), self.second.people(*data))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,14 +108,7 @@ class _GroupNotion(Notion):
         weight = check_weight(sample_weight, n)
         strata, kept = self._strata(columns, labels, n)
         attributes = self._attributes(kept, columns, (weight > 0).cpu().numpy())
-        types, first = number_types(strata.codes, attributes)
-        table = tabulate(strata, attributes, first)
-        return People(
-            table=table,
-            types=torch.as_tensor(types),
-            weight=weight.cpu(),
-            as_tensor=is_tensor(sensitive_features),
-        )
+        return type_people(strata, attributes, weight, is_tensor(sensitive_features))
 
     def _strata(self, columns: list[Column], labels: Array, n: int) -> tuple[Strata, list[Column]]:
         """Return the strata, and the columns that remain attributes."""
@@ -128,27 +117,12 @@ class _GroupNotion(Notion):
     def _attributes(
         self, kept: list[Column], columns: list[Column], present: np.ndarray
     ) -> list[Attribute]:
-        """Read the columns that are kept; `continuous` and `categorical` refer to all of them."""
         if self.encoded:
             return [read_encoded(column) for column in kept]
-        continuous = chosen_names(self.continuous, columns, "continuous")
-        categorical = chosen_names(self.categorical, columns, "categorical")
-        if both := continuous & categorical:
-            raise ValueError(
-                f"columns {sorted(both)} are named as both continuous and categorical."
-            )
-        numbers, groups = [], []
-        for column in kept:
-            name = str(column.name)
-            if name in categorical or (name not in continuous and looks_categorical(column)):
-                groups.append(read_group(column))
-            else:
-                numbers.append(read_number(column))
-        for attribute in groups + numbers:
+        attributes = read_attributes(kept, columns, self.continuous, self.categorical)
+        for attribute in attributes:
             refuse_single(attribute, present)
-        if self.intersectional and len(groups) > 1:
-            groups = [cross(groups)]
-        return groups + numbers
+        return cross(attributes) if self.intersectional else attributes
 
 
 class DemographicParity(_GroupNotion):
@@ -243,8 +217,7 @@ class ConditionalParity(_GroupNotion):
         else:
             control = named(to_columns(labels, "labels"), "stratum")
             same_length("labels", len(control[0].values), n)
-        groups = [read_group(column) for column in control]
-        strata = cross(groups) if len(groups) > 1 else groups[0]
+        (strata,) = cross([read_group(column) for column in control])
         return Strata(strata.codes, strata.value_names()), columns
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from otfair.arrays import Array, like_input, to_tensor
+from otfair.arrays import Array, like_input, to_vector
 from otfair.constraints import Constraints
 from otfair.coordinate import Coordinate
 from otfair.exact import solve_exact
@@ -22,8 +22,9 @@ from otfair.problem import Point, TransportProblem
 from otfair.status import TransportError
 from otfair.transport import AdjustedTransport, Transport
 
-Solver: TypeAlias = Newton | Coordinate | str
-Init: TypeAlias = Transport | AdjustedTransport | Array | None
+Method: TypeAlias = Newton | Coordinate
+Solver: TypeAlias = Method | str
+Init: TypeAlias = Transport | Array | None
 
 
 def exact_otf(
@@ -129,7 +130,7 @@ def adjusted_otf(
     epsilon: float = 1e-3,
     slack: Array = 0.0,
     solver: Solver = "newton",
-    init: AdjustedTransport | tuple[Array, Array] | None = None,
+    init: AdjustedTransport | tuple[Init, Init] | None = None,
     throw: bool = True,
     **options: Any,
 ) -> AdjustedTransport:
@@ -153,7 +154,14 @@ def adjusted_otf(
     method = _solver(solver, options)
     allowed, unfairness = problem.read_slack(slack), np.abs(problem.violation)
     above = unfairness > np.maximum(allowed, 1e-12 * problem.size)
-    first, second = _two(init)
+    if isinstance(init, AdjustedTransport):
+        init = (init.smooth, init.relaxed)
+    elif init is not None and (not isinstance(init, (tuple, list)) or len(init) != 2):
+        raise ValueError(
+            "`init` must be an earlier result of `adjusted_otf`, or a pair: the duals of the "
+            f"smooth and of the relaxed problem; received {type(init).__name__}."
+        )
+    first, second = init or (None, None)
     smooth = _solve(problem, allowed, method, first, throw)
     # Scores that are fair already make the two problems one: start where the first one ended.
     near = second if above.any() else smooth
@@ -199,31 +207,20 @@ def _smooth_problem(
 
 
 def _solve(
-    problem: TransportProblem,
-    slack: np.ndarray,
-    solver: Newton | Coordinate,
-    init: Init,
-    throw: bool,
+    problem: TransportProblem, slack: np.ndarray, solver: Method, init: Init, throw: bool
 ) -> Transport:
     problem = problem.with_slack(slack)
-    if isinstance(init, AdjustedTransport):
-        init = init.smooth
     if isinstance(init, Transport):
         if isinstance(init.point, Point) and init.problem.distances is problem.distances:
             problem.near = init.point.near
         init = init.constraint_duals
-    start = None if init is None else to_tensor(init, "init").cpu().numpy()
-    if start is not None and start.shape != problem.target.shape:
-        raise ValueError(
-            f"`init` must hold one dual a constraint, {len(problem.target)}; received shape "
-            f"{start.shape}. Groups may differ between the two samples: start from None."
-        )
-    start = None if start is None else start * problem.unit
-    return _checked(solver.solve(problem, start), throw)
+    if init is not None:
+        init = to_vector(init, "init", len(slack), "constraint").cpu().numpy() * problem.unit
+    return _checked(solver.solve(problem, init), throw)
 
 
-def _solver(solver: Solver, options: dict[str, Any]) -> Newton | Coordinate:
-    known: dict[Any, Newton | Coordinate] = {"newton": Newton(), "coordinate": Coordinate()}
+def _solver(solver: Solver, options: dict[str, Any]) -> Method:
+    known: dict[Any, Method] = {"newton": Newton(), "coordinate": Coordinate()}
     method = solver if isinstance(solver, (Newton, Coordinate)) else known.get(solver)
     if method is None:
         raise ValueError(
@@ -234,17 +231,6 @@ def _solver(solver: Solver, options: dict[str, Any]) -> Newton | Coordinate:
     if unknown := set(options) - set(names):
         raise TypeError(f"solver {solver!r} has no options {sorted(unknown)}; it has {names}.")
     return replace(method, **options)
-
-
-def _two(init: AdjustedTransport | tuple[Array, Array] | None) -> tuple[Init, Init]:
-    if isinstance(init, AdjustedTransport):
-        return init.smooth, init.relaxed
-    if init is not None and (not isinstance(init, (tuple, list)) or len(init) != 2):
-        raise ValueError(
-            "`init` must be an earlier result of `adjusted_otf`, or a pair: the duals of the "
-            f"smooth and of the relaxed problem; received {type(init).__name__}."
-        )
-    return (init[0], init[1]) if init else (None, None)
 
 
 def _checked(transport: Transport, throw: bool) -> Transport:

@@ -217,8 +217,8 @@ class FairnessLoss(nn.Module, ABC):
             return sensitive.people(self.notion, labels).to_tensors()
         notion = as_encoded(self.notion, sensitive)
         people = notion.people(sensitive, labels, sample_weight).to_tensors()
-        names, counts = people.table.names, torch.bincount(people.types).double()
-        if names and not people.table.vectors(counts)[1].any():
+        names, counts = people.names, torch.bincount(people.types).double()
+        if names and not people.vectors(counts)[1].any():
             raise ValueError(
                 f"no group can be compared with another in {', '.join(names[:5])}"
                 f"{', ...' * (len(names) > 5)}, so that all scores would be fair. Pass people of "

@@ -43,12 +43,12 @@ class TransportProblem:
         column_mass = torch.as_tensor(constraints.column_mass, device=device)
         self.open_types = torch.nonzero(column_mass > 0).squeeze(1)  # (K,), renumbered from here
         self.column_mass = column_mass[self.open_types].cpu().numpy()  # (K,)
-        columns = (constraints.column_types, constraints.column_weight, K)
-        self.spread: SoftDistances | NearestDistances = (
-            geometry.soft_distances(columns[0], self.epsilon, *columns[1:])
-            if epsilon
-            else geometry.nearest_distances(*columns)
-        )
+        columns = {"sample_weight": constraints.column_weight, "n_types": K}
+        self.spread: SoftDistances | NearestDistances
+        if epsilon:
+            self.spread = geometry.soft_distances(constraints.column_types, epsilon, **columns)
+        else:
+            self.spread = geometry.nearest_distances(constraints.column_types, **columns)
         D = self.spread.values.T
         self.distances = D if len(self.open_types) == K else D[self.open_types]  # D (K, n)
         given = torch.as_tensor(constraints.vectors).cpu().numpy()
@@ -77,18 +77,15 @@ class TransportProblem:
     def with_scores(self, scores: Array) -> TransportProblem:
         """Return the problem of the same people with other scores."""
         problem = copy.copy(self)
-        h = _check_scores(scores, self.geometry, self.constraints)
-        problem._take(h, is_tensor(scores))
+        problem._take(_check_scores(scores, self.geometry, self.constraints), is_tensor(scores))
         return problem
 
     def with_slack(self, slack: np.ndarray) -> TransportProblem:
         """Return the same problem with a slack for the scaled rows, (d,)."""
-        problem = copy.copy(self)
+        problem, c = copy.copy(self), self.constraints
         problem.slack = slack
-        c = self.constraints
-        if c.always_feasible or check_existence(c, self.total, slack * self.unit):
-            return problem
-        if self.epsilon:
+        inside = c.always_feasible or check_existence(c, self.total, slack * self.unit)
+        if self.epsilon and not inside:
             warnings.warn(
                 "the only fair scores leave some types of people with none, so the smooth optimum "
                 "is not attained; allow a little `slack` to move away from that edge.",

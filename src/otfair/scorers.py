@@ -16,9 +16,8 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import get_scorer
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from otfair.arrays import Array, to_columns
+from otfair.arrays import Array, check_weight, to_columns
 from otfair.attributes import named
-from otfair.constraints import check_weight
 from otfair.metrics import (
     demographic_parity_difference,
     equalized_odds_difference,

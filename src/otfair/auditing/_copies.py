@@ -1,18 +1,18 @@
 """Columns that tell what is audited: the sensitive attribute, label or score under another name.
 
-Distances that see them would find no two people of different groups, or scores, alike.
+Distances that see them would find no two people of different groups, or scores, alike; a model that
+sees them would be told what it is to be fair about, or what it is to predict.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import lgamma, log
 from typing import Any
 
 import numpy as np
 import pandas as pd
-
-from otfair.auditing._reading import Audited
 
 BY_CHANCE = log(1e-4)  # what is as likely as this among shuffled people is no coincidence
 SAME = 1e-6  # of the range: what a column may differ by and still be the scores on another scale
@@ -31,20 +31,36 @@ class Audits:
     numbers: np.ndarray | None = None  # (n,) of a continuous attribute
 
 
-class Copies:
-    """What is audited, to compare columns with."""
+def sensitive_column(name: str, values: np.ndarray) -> Audits:
+    """Return a sensitive column to compare others with; floats are numbers, all else groups."""
+    codes, found = pd.factorize(values)
+    numbers = values if values.dtype.kind == "f" else None
+    return Audits(f"the sensitive attribute {name!r}", codes, np.asarray(found), numbers)
 
-    def __init__(self, people: Audited) -> None:
-        self.scores = people.scores
-        self.known: list[Audits] = []
-        for column in people.columns:
-            codes, values = pd.factorize(column.values)
-            numbers = column.values if column.values.dtype.kind == "f" else None
-            what = f"the sensitive attribute {str(column.name)!r}"
-            self.known.append(Audits(what, codes, np.asarray(values), numbers))
-        if people.labels is not None and len(np.unique(people.labels)) > 1:
-            codes, values = pd.factorize(people.labels)
-            self.known.append(Audits("the label", codes, np.asarray(values)))
+
+def label_column(values: np.ndarray) -> Audits:
+    """Return labels to compare columns with."""
+    codes, found = pd.factorize(values)
+    return Audits("the label", codes, np.asarray(found))
+
+
+class Copies:
+    """What is audited, or predicted without, to compare columns with.
+
+    Parameters
+    ----------
+    known : sensitive columns and labels.
+    scores : (n,) in [0, 1], where there are some.
+    seen : who sees the columns that stay.
+    """
+
+    def __init__(
+        self,
+        known: Sequence[Audits],
+        scores: np.ndarray | None = None,
+        seen: str = "distances see it",
+    ) -> None:
+        self.known, self.scores, self.seen = known, scores, seen
 
     def explain(self, column: pd.Series[Any], number: bool) -> tuple[str, str]:
         """Say why a column is left out, and what is to be noted of one that is not; or nothing."""
@@ -54,35 +70,42 @@ class Copies:
         for audited in self.known:
             if why := _copy(codes, np.asarray(values, dtype=object), present, numbers, audited):
                 return why, ""
-        why, note = self._from_scores(codes, present, numbers)
+        why, note = "", ""
+        if self.scores is not None:
+            why, note = _from_scores(self.scores, codes, present, numbers)
         notes = [note] if note else []
         if not why:
-            notes += [told for one in self.known if (told := _tells(codes, one))]
+            told = [one.what for one in self.known if _tells(codes, one)]
+            notes += [
+                f"it tells {what}, and {self.seen}: no two people of one value differ in it"
+                for what in dict.fromkeys(told)
+            ]
         return why, "; ".join(notes)
 
-    def _from_scores(
-        self, codes: np.ndarray, present: np.ndarray, numbers: np.ndarray | None
-    ) -> tuple[str, str]:
-        """Say so where a column was made from the scores, or they were made from it alone."""
-        some = slice(None) if present.all() else present
-        h, codes = self.scores[some], codes[some]
-        if numbers is not None and len(h):
-            x = numbers[some]
-            if np.array_equal(x, h):
-                return "the scores themselves", ""
-            if _affine(x, h):
-                return "the scores on another scale", ""
-            if _monotone(x, h):
-                return "", ALONE
-        bands = pd.Series(h).groupby(codes).agg(["min", "max"]).sort_values(["min", "max"])
-        low, high = bands["min"].to_numpy(), bands["max"].to_numpy()
-        if len(bands) < 2 or (high[:-1] > low[1:]).any() or not _sure(codes):
-            return "", ""
-        if len(bands) == 2:
-            return f"a cut of the scores at {_between(high[0], low[1])}, such as a decision", ""
-        if (low < high).any():
-            return f"a cut of the scores into {len(bands)} bands", ""
-        return "", ALONE
+
+def _from_scores(
+    scores: np.ndarray, codes: np.ndarray, present: np.ndarray, numbers: np.ndarray | None
+) -> tuple[str, str]:
+    """Say so where a column was made from the scores, or they were made from it alone."""
+    some = slice(None) if present.all() else present
+    h, codes = scores[some], codes[some]
+    if numbers is not None and len(h):
+        x = numbers[some]
+        if np.array_equal(x, h):
+            return "the scores themselves", ""
+        if _affine(x, h):
+            return "the scores on another scale", ""
+        if _monotone(x, h):
+            return "", ALONE
+    bands = pd.Series(h).groupby(codes).agg(["min", "max"]).sort_values(["min", "max"])
+    low, high = bands["min"].to_numpy(), bands["max"].to_numpy()
+    if len(bands) < 2 or (high[:-1] > low[1:]).any() or not _sure(codes):
+        return "", ""
+    if len(bands) == 2:
+        return f"a cut of the scores at {_between(high[0], low[1])}, such as a decision", ""
+    if (low < high).any():
+        return f"a cut of the scores into {len(bands)} bands", ""
+    return "", ALONE
 
 
 def _copy(
@@ -111,19 +134,17 @@ def _copy(
     return ""
 
 
-def _tells(codes: np.ndarray, audited: Audits) -> str:
-    """Say so where each of the few values of a column has people of one group only."""
+def _tells(codes: np.ndarray, audited: Audits) -> bool:
+    """Whether each of the few values of a column has people of one group only."""
     count = int(codes.max()) + 1
     if (
         audited.numbers is not None
         or count > MANY
         or _function(codes, audited.codes, count) is None
     ):
-        return ""
+        return False
     shares = np.bincount(audited.codes) / len(codes)
-    if (len(codes) - count) * log(float(shares @ shares)) > BY_CHANCE:
-        return ""
-    return f"it tells {audited.what}, and distances see it: no two people of one value differ in it"
+    return (len(codes) - count) * log(float(shares @ shares)) <= BY_CHANCE
 
 
 def _function(codes: np.ndarray, of: np.ndarray, count: int) -> np.ndarray | None:

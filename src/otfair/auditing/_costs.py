@@ -11,7 +11,6 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from otfair.attributes import number_types, tabulate
 from otfair.auditing._distances import ToTypes
 from otfair.auditing._everybody import drawn, with_everybody
 from otfair.auditing._groups import Compared
@@ -20,7 +19,7 @@ from otfair.auditing._resampling import by_cell, estimate, resample
 from otfair.auditing._results import Cost, Estimate, Flow, Pairs
 from otfair.auditing._samples import TINY
 from otfair.auditing._solving import Solved, by_types, solve, stand_ins
-from otfair.constraints import People
+from otfair.constraints import People, type_people
 from otfair.geometry import CostMatrix
 from otfair.otf import adjusted_otf, exact_otf
 from otfair.status import TransportError
@@ -31,7 +30,7 @@ def transport(
 ) -> Cost:
     """Return the costs of fairness under one notion for one attribute."""
     types = compared.people.types.numpy()
-    K, w = len(compared.people.table.type_names), audited.weight
+    K, w = len(compared.people.type_names), audited.weight
     h = np.maximum(audited.scores, TINY)
     cost = Cost(least_moved=_least_moved(compared, types, K, h, w, counts))
     if to_types is None:
@@ -143,7 +142,7 @@ def _lagrangian(
     values = np.full(len(weight), np.nan)
     values[0] = value / total[0]
     for b in range(1, len(weight)):
-        vectors, _, _ = compared.people.table.vectors(torch.as_tensor(weight[b]))
+        vectors, _, _ = compared.people.vectors(torch.as_tensor(weight[b]))
         if len(vectors) == len(mu):  # else a group is absent from this resample
             values[b] = (paid[b] - mu @ vectors.numpy() @ sent[b]) / total[b]
     return estimate(values, 0.0)
@@ -158,8 +157,7 @@ def _pairs(
     crosses = (k != compared.people.types.numpy()[i]) & (coo.data > TINY)
     i, k, mass = i[crosses], k[crosses], coo.data[crosses] / total
     receiver, distance = to_types.person[i, k], to_types.nearest[i, k].astype(np.float64)
-    shown, first = number_types(compared.strata.codes, [compared.groups])
-    names = tabulate(compared.strata, [compared.groups], first).type_names
+    shown = type_people(compared.strata, [compared.groups], compared.people.weight)
     order = np.lexsort([i, distance, -mass])
     i, receiver = i[order], receiver[order]
     return Pairs(
@@ -167,9 +165,9 @@ def _pairs(
         receiver=receiver,
         mass=mass[order],
         distance=distance[order],
-        giver_type=shown[i],
-        receiver_type=shown[receiver],
-    ), names
+        giver_type=shown.types.numpy()[i],
+        receiver_type=shown.types.numpy()[receiver],
+    ), shown.type_names
 
 
 def _flows(pairs: Pairs, names: tuple[str, ...]) -> tuple[Flow, ...]:

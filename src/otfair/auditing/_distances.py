@@ -185,7 +185,7 @@ class Distances:
             self._last = (compared.fine_key, measured)
         parts = np.zeros(count, dtype=np.int64)
         parts[fine] = compared.people.types.numpy()
-        return self._last[1].merged(parts, len(compared.people.table.type_names))
+        return self._last[1].merged(parts, len(compared.people.type_names))
 
 
 def reference_size(n: int, whole: float, sampled: float, budget: float) -> int | None:

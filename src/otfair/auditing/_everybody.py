@@ -71,7 +71,7 @@ def drawn(
     people: People, mass: np.ndarray, to_types: ToTypes, chosen: np.ndarray
 ) -> tuple[People, np.ndarray]:
     """Let people who were drawn by their score stand for all, in weight and mass of each type."""
-    types, K = people.types.numpy(), len(people.table.type_names)
+    types, K = people.types.numpy(), len(people.type_names)
     weight, total = np.bincount(types, people.weight.numpy(), K), np.bincount(types, mass, K)
     own = types[to_types.checked[chosen]]
     stands_for = _masses(to_types.stratum, to_types.stratum_mass, chosen)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from otfair.auditing._copies import Copies
+from otfair.auditing._copies import Copies, label_column, sensitive_column
 from otfair.auditing._reading import Audited
 from otfair.auditing._weighted import fit_encoder
 from otfair.encoder import TableEncoder
@@ -59,7 +59,11 @@ def choose_columns(people: Audited, drop: Iterable[str], keep: Iterable[str]) ->
     if X is None:
         return Choice(columns={}, left_out={}, notes=())
     dropped, named = (_known(names, what, X) for names, what in ((drop, "drop"), (keep, "keep")))
-    sensitive, copies = {str(c.name) for c in people.columns}, Copies(people)
+    sensitive = {str(c.name) for c in people.columns}
+    known = [sensitive_column(str(c.name), c.values) for c in people.columns]
+    if people.labels is not None and len(np.unique(people.labels)) > 1:
+        known.append(label_column(people.labels))
+    copies = Copies(known, people.scores)
     left_out: dict[str, str] = {}
     notes, kept = [], {}
     for name in X.columns:

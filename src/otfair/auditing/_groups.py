@@ -12,12 +12,12 @@ import scipy.sparse as sp
 import torch
 
 from otfair.arrays import Column
-from otfair.attributes import Attribute, Strata, number_types, read_group, tabulate
+from otfair.attributes import Attribute, Strata, number_types, read_group
 from otfair.auditing._binning import quantile_codes, range_names
 from otfair.auditing._reading import Audited
 from otfair.auditing._resampling import by_cell, estimate, resample
 from otfair.auditing._results import Estimate, Group, Violation
-from otfair.constraints import People
+from otfair.constraints import People, type_people
 from otfair.notions import ConditionalParity, Notion, _GroupNotion, as_notion
 
 BINS = 16  # of a continuous attribute, for transport, where its values are too many
@@ -122,12 +122,7 @@ def _compare(audited: Audited, notion: Notion, strata: Strata, column: Column) -
     if by_label:
         fine, key = moved.codes * 2 + audited.labels, (str(column.name), "label")
         fine = np.unique(fine, return_inverse=True)[1]
-    people = People(
-        table=tabulate(strata, [moved], first),
-        types=torch.as_tensor(types),
-        weight=torch.as_tensor(audited.weight),
-        as_tensor=False,
-    )
+    people = type_people(strata, [moved], torch.as_tensor(audited.weight))
     return Compared(
         notion=notion_name(notion),
         attribute=str(column.name),

@@ -12,11 +12,10 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from otfair.arrays import Array, Column, to_columns
+from otfair.arrays import Array, Column, check_weight, to_columns
 from otfair.attributes import Columns, chosen_names, looks_categorical, named, same_length
 from otfair.auditing._labels import outcomes, read_labels
 from otfair.auditing._results import number_text
-from otfair.constraints import check_weight
 
 MAX_GROUPS = 50
 MAX_INTEGERS = 10  # distinct ones, in a column of floats, that are still names of groups

@@ -46,7 +46,7 @@ class Solved:
 
 def by_types(people: People) -> Constraints:
     """Constrain people whose score goes to types, each of them one receiver."""
-    n, K = len(people.types), len(people.table.type_names)
+    n, K = len(people.types), len(people.type_names)
     both = replace(
         people,
         types=torch.cat([people.types, torch.arange(K)]),
@@ -65,7 +65,7 @@ def stand_ins(people: People, h: np.ndarray, rows: np.ndarray) -> tuple[People, 
     types, w = people.types.numpy(), people.weight.numpy()
     if len(rows) == len(types):
         return people, h
-    K = len(people.table.type_names)
+    K = len(people.type_names)
     weight, mass = (np.bincount(types, x, K) for x in (w, w * h))
     own, some = types[rows], w[rows]
     some = some * (weight / np.bincount(own, some, K).clip(1e-300))[own]

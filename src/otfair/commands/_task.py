@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from otfair.auditing import Audit
-from otfair.auditing._features import unsuited
+from otfair.auditing._copies import Copies, label_column, sensitive_column
+from otfair.auditing._features import is_number, unsuited
 from otfair.auditing._labels import likely_positive, positive_value
-from otfair.auditing._reading import MAX_GROUPS
+from otfair.auditing._reading import MAX_GROUPS, MAX_INTEGERS
 from otfair.commands._columns import read_sensitive, require_columns, split_names, without_gaps
 from otfair.commands._options import UsageError
 from otfair.datasets import list_datasets, load_dataset
@@ -100,15 +103,56 @@ def read_task(options: argparse.Namespace) -> Task:
     rows, dropped = complete_rows(pd.concat([table.frame[[name]], sensitive], axis=1))
     labels = table.frame.loc[rows, name].reset_index(drop=True)
     y, label, said = read_label(labels, options.positive)
-    X = table.frame.loc[rows, features].reset_index(drop=True)
+    X, people = (
+        table.frame.loc[rows, features].reset_index(drop=True),
+        without_gaps(sensitive, rows),
+    )
+    copies, warned = find_copies(X, people, labels, y, named=options.features is not None)
+    for line in warned:
+        warnings.warn(line, stacklevel=2)  # now, and not only when all is done
+    if len(copies) == len(features):
+        raise TableError(f"no feature is left of {table.source}; name some with --features.")
     return Task(
-        X=X,
+        X=X.drop(columns=copies),
         y=y,
-        sensitive=without_gaps(sensitive, rows),
+        sensitive=people,
         label=label,
         table=table,
-        notes=(*dropped, *notes, *said),
+        notes=(*dropped, *notes, *warned, *said),
     )
+
+
+def find_copies(
+    X: pd.DataFrame,
+    sensitive: pd.DataFrame,
+    labels: pd.Series[Any],
+    y: np.ndarray,
+    *,
+    named: bool,
+) -> tuple[list[str], list[str]]:
+    """Return features that are sensitive, or the label, under another name, and lines about them.
+
+    Where the user named the features all are kept; lines also tell of columns whose values each go
+    with one group, or label, only.
+    """
+    known = [label_column(v) for v in (y, labels.astype(object).map(plain_text).to_numpy())]
+    for name in sensitive:
+        column = sensitive[name]
+        many = column.dtype == np.int64 and column.nunique() > MAX_INTEGERS
+        values = (column.astype(np.float64) if many else column).to_numpy()
+        known.append(sensitive_column(str(name), values))
+    spotted, found, lines = Copies(known, seen="the model learns from it"), [], []
+    for name in map(str, X.columns):
+        copied, told = spotted.explain(X[name], is_number(X[name]))
+        leak = " (leakage)" * ("the label" in (copied or told))
+        if copied and not named:
+            found.append(name)
+            used = "it is used if --features names it"
+            lines.append(f"column {name!r} is no feature: {copied}{leak}; {used}")
+        elif copied or told:
+            why = f"{copied}, and used as --features names it" if copied else told
+            lines.append(f"column {name!r}: {why}{leak}; --drop {quote(name)} leaves it out")
+    return found, lines
 
 
 def described(
