@@ -346,7 +346,8 @@ def test_curves_are_of_every_group(found, data):
     assert women.auc.value == approx(roc_auc_score(y, h))
 
 
-def test_progress_is_shown_when_asked_for(data, capsys):
+def test_progress_is_shown_when_asked_for(data, capsys, monkeypatch):
+    monkeypatch.setattr("otfair.progress._watched", lambda: True)
     options = {"sensitive_features": data.y, "n_bootstrap": 0}
     otfair.audit(data.truth.scores, **options)
     assert capsys.readouterr().err == ""

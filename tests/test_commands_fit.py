@@ -319,16 +319,25 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_bars_are_for_terminals_and_never_on_standard_output(tmp_path, monkeypatch):
+def test_progress_is_bars_or_lines_and_never_on_standard_output(tmp_path, monkeypatch):
     table = write(loans(120), tmp_path / "t.csv")
     fit = ("fit", table, "--label", "granted", "--sensitive", "sex", "--alpha", 0.5, "--json")
     fit = (*fit, *FEW, "--alphas", "0,0.5", "-o", tmp_path / "m")
-    assert otfair(*fit).err == ""
+    assert otfair(*fit).err == ""  # it does not take long
+    monkeypatch.setattr("otfair.progress.EVERY", 0.0)
+    said = otfair(*fit)
+    assert said.data["alpha"] == 0.5
+    assert re.findall(r"^otfair: (\w+): (\d+) of \2 in", said.err, re.M) == [
+        ("fitting", "2"), ("training", "2"), ("judging", "2"), ("audit", "3"), ("audit", "3"),
+    ]  # fmt: skip
+    assert "\r" not in said.err
+    assert otfair(*fit, "--quiet").err == ""
     monkeypatch.setattr("tables_for_commands.StringIO", Terminal)
     said = otfair(*fit)
     for bar in ("fitting", "training", "judging", "audit"):
-        assert bar in said.err
+        assert f"{bar}: 100%|" in said.err or f"\r{bar}:" in said.err
     assert said.data["alpha"] == 0.5
+    assert otfair(*fit, "--quiet").err == ""
 
 
 def test_a_real_dataset_by_name(data_home, tmp_path):

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 import otfair
-from otfair import DatasetError, files
+from otfair import DatasetError, files, progress
 from otfair.datasets import _download, _files
 from otfair.datasets._files import DATA_FILES, DataFile, fetch, read
 
@@ -158,7 +158,8 @@ def test_stored_file_is_readable_by_others(server, home):
     assert path.stat().st_mode == ordinary.stat().st_mode
 
 
-def test_progress_goes_to_standard_error_only(server, home, capsys):
+def test_progress_goes_to_standard_error_only(server, home, capsys, monkeypatch):
+    monkeypatch.setattr(progress, "_watched", lambda: True)
     file = file_at(server.serve("/a", Answer(CONTENT)))
     fetch(file, home)
     captured = capsys.readouterr()
@@ -373,7 +374,8 @@ def test_interrupted_download_leaves_nothing(server, home, monkeypatch):
     def interrupt(self, amount):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_download.tqdm, "update", interrupt)
+    monkeypatch.setattr(progress, "_watched", lambda: False)
+    monkeypatch.setattr(progress.Lines, "update", interrupt)
     with pytest.raises(KeyboardInterrupt):
         fetch(file_at(server.serve("/a", Answer(CONTENT))), home)
     assert everything_in(home) == []

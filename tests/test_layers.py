@@ -57,6 +57,7 @@ def test_every_core_module_has_a_layer():
         "metrics",
         "numerals",
         "penalty",
+        "progress",
         "rendering",
         "saving",
         "scorers",

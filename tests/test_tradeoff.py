@@ -186,7 +186,8 @@ def test_numbers_have_no_differences_of_decisions(data):
     pd.testing.assert_frame_equal(both.filter(like="difference"), sex.filter(like="difference"))
 
 
-def test_progress_is_shown_when_asked_for(data, capsys):
+def test_progress_is_shown_when_asked_for(data, capsys, monkeypatch):
+    monkeypatch.setattr("otfair.progress._watched", lambda: True)
     X = otfair.TableEncoder().fit_transform(data.X)[:200]
     given = {"sensitive_features": data.sensitive_features["sex"].iloc[:200], "n_bootstrap": 0}
     otfair.tradeoff_curve(X, data.y[:200], alphas=[0], **given)

@@ -56,6 +56,9 @@ def _main(arguments: Sequence[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from otfair import progress  # not sooner: what it imports takes time
+
+    progress.begin()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what other libraries say to programmers
         warnings.simplefilter("default", UserWarning)

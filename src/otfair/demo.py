@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,6 @@ from matplotlib.figure import Figure
 from scipy.spatial.distance import pdist
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
-from tqdm import tqdm
 
 from otfair.auditing import audit
 from otfair.classifier import OTFClassifier
@@ -26,6 +24,7 @@ from otfair.geometry import PointCloud
 from otfair.metrics import ViolationOf, peo_violation
 from otfair.notions import DemographicParity
 from otfair.otf import adjusted_otf, exact_otf, smooth_otf
+from otfair.progress import track
 from otfair.rendering import drawn, inline_svg, templates
 from otfair.transport import Transport
 
@@ -92,7 +91,7 @@ class Judge:
         return pd.concat({c: column.groupby(self.sensitive[c]).mean() for c in SENSITIVE})
 
 
-def run(output: Path) -> str:
+def run(output: Path, verbose: bool = True) -> str:
     """Train, compare, explain, write the files; returns what there is to say about it."""
     started = time.perf_counter()
     output.mkdir(parents=True, exist_ok=True)
@@ -104,7 +103,7 @@ def run(output: Path) -> str:
     judge = Judge(X[test], data.y[test], sensitive.iloc[test])
 
     rows: list[Row] = []
-    with tqdm(total=2 * len(ALPHAS), desc="training", leave=False, disable=None) as bar:
+    with track(None, "training", 2 * len(ALPHAS), verbose=verbose, leave=False) as bar:
         for regularizer, method in METHODS.items():
             model = OTFClassifier("demographic_parity", epsilon=EPSILON, regularizer=regularizer)
             for m in model.fit_path(X[fit], data.y[fit], sensitive.iloc[fit], ALPHAS):
@@ -123,7 +122,7 @@ def run(output: Path) -> str:
         sensitive_features=judge.sensitive,
         labels=judge.y,
         title="made-up loans, scores without a penalty",
-        verbose=sys.stderr.isatty(),
+        verbose=verbose,
     ).to_html(report)
     return (
         f"{_table(rows)}\n\n{comparison}\n{_explanation(exact, judge.typical())}\n\n"

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import TypeVar
 
-from tqdm import tqdm
+from otfair.progress import track
 
 ALPHAS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 BISECTIONS = 5
@@ -37,7 +37,7 @@ def weakest_alpha(
     """
     tried = [(violation(start), 0.0, start)]
     # From weak to strong: people held out need not judge the strongest the fairest.
-    for alpha in tqdm(ALPHAS, desc="max_violation", disable=not verbose):
+    for alpha in track(ALPHAS, "max_violation", verbose=verbose):
         if tried[-1][0] <= limit:
             break
         model = train(alpha, tried[-1][2])

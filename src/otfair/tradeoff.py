@@ -15,7 +15,6 @@ from matplotlib.axes import Axes
 from matplotlib.text import Annotation
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
-from tqdm import tqdm
 
 from otfair.arrays import Array, to_columns
 from otfair.attributes import same_length
@@ -28,6 +27,7 @@ from otfair.metrics import DifferenceOf, ViolationOf, read_groups
 from otfair.notions import DemographicParity, EqualizedOdds, Notion, as_notion
 from otfair.otf import adjusted_otf
 from otfair.penalty import FairnessLoss
+from otfair.progress import track
 from otfair.validation import cost_positions
 
 ALPHAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -129,7 +129,7 @@ def tradeoff_curve(
             raise ValueError(f"in the {name} part of the split, {error}") from None
     _, Z, known, sensitive = split[0]
     path = estimator.fit_path(Z, known, sensitive, strengths)
-    models = list(tqdm(path, "training", len(strengths), disable=not verbose))
+    models = list(track(path, "training", len(strengths), verbose=verbose))
     judges = {
         name: _Judge(Z, known, sensitive, models[0], n_bootstrap)
         for name, Z, known, sensitive in split
@@ -137,7 +137,7 @@ def tradeoff_curve(
     rows = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_row)(model, judges) for model in models
     )
-    rows = tqdm(rows, "judging", len(models), disable=not verbose)
+    rows = track(rows, "judging", len(models), verbose=verbose)
     return pd.DataFrame([{"alpha": a, **row} for row, a in zip(rows, strengths)])
 
 

@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from scipy.special import expit
 from torch import Tensor, nn
-from tqdm import tqdm
 
 from otfair.constraints import People
 from otfair.lbfgs import Minimum, minimize
 from otfair.metrics import ViolationOf
 from otfair.penalty import FairnessLoss
+from otfair.progress import track
 
 HALVINGS, NEAR = 8, 0.03  # trainings at most to find the balance, and how nearly to halve
 RESIDUAL = 1e-5  # of the penalty's solver: far below what the search for a model can tell
@@ -124,7 +124,7 @@ class Training:
 
         theta = np.zeros(self.X.shape[1] + 1) if start is None else start
         settings: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "callback": record}
-        with tqdm(desc=f"alpha {alpha:g}", unit="it", disable=not self.verbose) as bar:
+        with track(desc=f"alpha {alpha:g}", verbose=self.verbose) as bar:
             if not alpha or self.loss is None or not self.loss.widths or self.loss.smoothing:
                 found = minimize(objective, theta, **settings)
                 if self.history and self.history[-1]["loss"] != found.value:
@@ -157,7 +157,7 @@ class Training:
         optimizer = torch.optim.Adam(module.parameters(), lr=learning_rate)
         generator = torch.Generator().manual_seed(seed)
         module.train()
-        for _ in tqdm(range(epochs), desc="epochs", disable=not self.verbose):
+        for _ in track(range(epochs), "epochs", verbose=self.verbose):
             total, penalties = 0.0, 0.0
             for rows in _batches(torch.randperm(len(X), generator=generator), batch_size):
                 if not bool(weight[rows].any()):

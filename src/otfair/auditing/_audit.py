@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from otfair.arrays import Array
 from otfair.attributes import Columns
@@ -32,6 +31,7 @@ from otfair.auditing._resampling import draw
 from otfair.auditing._results import Cost, Curve, Estimate, Finding, Places, Record, Violation
 from otfair.files import write_bytes
 from otfair.notions import Notion
+from otfair.progress import track
 from otfair.rendering import to_json
 
 LIBRARIES = ("numpy", "scipy", "torch", "pandas", "scikit-learn")
@@ -209,7 +209,7 @@ def audit(
     choice = choose_columns(people, drop, keep)
     features = read_features(choice, people.weight)
     n = len(people)
-    with tqdm(total=2 * len(compared) + 1, desc="audit", disable=not verbose, leave=False) as bar:
+    with track(None, "audit", 2 * len(compared) + 1, verbose=verbose, leave=False) as bar:
         measure = (
             None if features is None else Measure(features, people.weight, epsilon, random_state)
         )

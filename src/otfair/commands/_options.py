@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -55,6 +54,7 @@ def add_command(
         allow_abbrev=False,
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object, nothing else")
+    parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     return parser
 
@@ -186,8 +186,3 @@ def separator(text: str) -> str:
     if len(found) != 1 or found in '"\r\n':
         raise argparse.ArgumentTypeError(f"must be one character or `tab`; received {text!r}")
     return found
-
-
-def listens() -> bool:
-    """Whether somebody watches progress bars."""
-    return sys.stderr.isatty()

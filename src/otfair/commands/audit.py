@@ -28,7 +28,6 @@ from otfair.commands._options import (
     add_people,
     add_reading,
     count,
-    listens,
     positive,
     unit,
 )
@@ -172,7 +171,7 @@ def run(options: argparse.Namespace) -> Outcome:
             n_bootstrap=options.bootstrap,
             random_state=options.seed,
             time_budget=options.time_budget,
-            verbose=listens(),
+            verbose=not options.quiet,
         )
         title = options.title or f"{options.score} of {Path(table.source).name}"
         numbers = [*kept, options.score, *weight, *sensitive.columns]

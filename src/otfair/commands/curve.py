@@ -19,7 +19,6 @@ from otfair.commands._options import (
     add_reading,
     add_training,
     count,
-    listens,
     units,
 )
 from otfair.commands._output import output_folder, text_table, write_json
@@ -84,7 +83,7 @@ def run(options: argparse.Namespace) -> Outcome:
                 test_size=options.test_size,
                 random_state=options.seed,
                 n_bootstrap=options.bootstrap,
-                verbose=listens(),
+                verbose=not options.quiet,
             )
             for name in regularizers
         }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from otfair.commands._options import Commands, Outcome, add_command, listens
+from otfair.commands._options import Commands, Outcome, add_command
 from otfair.commands._output import text_table
 from otfair.datasets import download_dataset, list_datasets, locate_dataset, verify_dataset
 from otfair.datasets._dataset import CARDS
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> Outcome:
                 f"download {name}`, or point --data-home or OTFAIR_DATA_HOME to its folder."
             )
     elif options.action == "download":
-        paths = download_dataset(name, options.data_home, progress=listens())
+        paths = download_dataset(name, options.data_home, progress=not options.quiet)
     else:
         paths = verify_dataset(name, options.data_home)
     files = {file: str(path) for file, path in paths.items()}

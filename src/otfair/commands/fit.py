@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 import otfair
 from otfair.commands._columns import continuous_names
@@ -31,7 +30,6 @@ from otfair.commands._options import (
     add_people,
     add_reading,
     add_training,
-    listens,
     share,
     unit,
     units,
@@ -39,6 +37,7 @@ from otfair.commands._options import (
 from otfair.commands._output import output_folder, text_table, write_json
 from otfair.commands._report import beside_limit, write_report
 from otfair.commands._task import Task, described, read_notion, read_task
+from otfair.progress import track
 from otfair.saving import save_model
 from otfair.tradeoff import tradeoff_curve
 
@@ -100,7 +99,7 @@ def run(options: argparse.Namespace) -> Outcome:
             when: make_classifier(options.model, notion, random_state=options.seed, **settings)
             for when, settings in (("before", {"alpha": 0.0}), ("after", strength))
         }
-        bar = tqdm(classifiers.items(), "fitting", disable=not listens())
+        bar = track(classifiers.items(), "fitting", verbose=not options.quiet)
         models = {when: train(classifier, parts[0]) for when, classifier in bar}
         scores = {
             (when, name): model.predict_proba(part.X)[:, 1]
@@ -120,7 +119,8 @@ def run(options: argparse.Namespace) -> Outcome:
         audits = {}
         if not options.no_audit:
             for when, name in AUDITS.items():
-                _audit(scores[when, "test"], parts[1], record, when).to_html(folder / name)
+                found = _audit(scores[when, "test"], parts[1], record, when, not options.quiet)
+                found.to_html(folder / name)
                 audits[when] = name
         write_report(folder / REPORT, record, curve, audits)
     files = {"model": MODEL, "report": REPORT}
@@ -183,11 +183,13 @@ def _curve(options: argparse.Namespace, task: Task, classifier: Any) -> pd.DataF
         alphas=options.alphas,
         test_size=options.test_size,
         random_state=options.seed,
-        verbose=listens(),
+        verbose=not options.quiet,
     )
 
 
-def _audit(scores: np.ndarray, part: Task, record: dict[str, Any], when: str) -> otfair.Audit:
+def _audit(
+    scores: np.ndarray, part: Task, record: dict[str, Any], when: str, verbose: bool
+) -> otfair.Audit:
     label, people = part.label, record["people"]
     found = otfair.audit(
         pd.Series(scores, name=f"predicted {label.name}"),
@@ -199,7 +201,7 @@ def _audit(scores: np.ndarray, part: Task, record: dict[str, Any], when: str) ->
         continuous=continuous_names(part.sensitive),
         notions=record["notion"],
         random_state=record["seed"],
-        verbose=listens(),
+        verbose=verbose,
     )
     alpha = 0.0 if when == "before" else record["alpha"]
     return described(

@@ -6,7 +6,7 @@ import argparse
 import time
 from pathlib import Path
 
-from otfair.commands._options import Commands, Outcome, add_command, listens
+from otfair.commands._options import Commands, Outcome, add_command
 from otfair.experiments import (
     COLUMNS,
     Store,
@@ -65,7 +65,9 @@ def run(options: argparse.Namespace) -> Outcome:
     store = options.output / "runs.sqlite"
     with Store(store) as results:
         before = len(results.done()), (options.output / "results.md").is_file()
-    made, failed = reproduce(runs, store, jobs=options.jobs, take=options.take, verbose=listens())
+    made, failed = reproduce(
+        runs, store, jobs=options.jobs, take=options.take, verbose=not options.quiet
+    )
     with Store(store) as results:
         results.write_csv(options.output / "runs.csv")
         kept = list(results)

@@ -14,9 +14,9 @@ import zlib
 from pathlib import Path, PurePosixPath
 
 import requests
-from tqdm import tqdm
 
 from otfair.files import write_bytes
+from otfair.progress import track
 
 logger = logging.getLogger(__name__)
 
@@ -64,9 +64,7 @@ def _get(url: str, *, limit: int, label: str, progress: bool) -> bytes:
             _check_status(response)
             length = response.headers.get("Content-Length", "")
             expected = int(length) if length.isdecimal() else None
-            with tqdm(
-                total=expected, desc=label, unit="B", unit_scale=True, disable=not progress
-            ) as bar:
+            with track(None, label, expected, verbose=progress, unit="B", unit_scale=True) as bar:
                 for chunk in response.iter_content(CHUNK):
                     body.write(chunk)
                     bar.update(len(chunk))

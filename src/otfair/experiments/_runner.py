@@ -8,11 +8,11 @@ from pathlib import Path
 
 from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
-from tqdm import tqdm
 
 from otfair.experiments._plan import Run
 from otfair.experiments._store import Result, Store
 from otfair.experiments._train import make
+from otfair.progress import track
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ def reproduce(
         # Those of one split follow one another, so that a process finds its data read already.
         tasks = sorted(paths.values(), key=lambda p: (p[0].split, p[0].dataset))
         total, failed = sum(map(len, tasks)), 0
-        with tqdm(total=total, unit="run", disable=not verbose) as bar:
+        with track(None, "runs", total, verbose=verbose, unit="run") as bar:
             for group in _made(tasks, jobs):
                 results.add(group)
                 failed += sum(bool(result.error) for result in group)
