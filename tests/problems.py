@@ -125,26 +125,88 @@ def _at_least_one_of_each(flags: np.ndarray, rng: np.random.Generator) -> np.nda
     return flags
 
 
-def full_plan(problem: Problem, t: otfair.Transport) -> np.ndarray:
+@dataclass(frozen=True)
+class LinearProblem:
+    """Rows of a user's own, where those who give score need not be those who receive it."""
+
+    scores: np.ndarray  # (n,)
+    cost: np.ndarray  # (n, m)
+    geometry: otfair.PointCloud
+    constraints: otfair.Constraints
+    row_matrix: np.ndarray  # G (d, n)
+    column_matrix: np.ndarray  # G (d, m)
+    epsilon: float
+    slack: np.ndarray  # (d,)
+
+
+def random_linear_problem(seed: int) -> LinearProblem:
+    """Any G, dependent rows too, and a target that some positive scores reach, by seed."""
+    rng = np.random.default_rng([seed, 2])
+    people, d = int(rng.integers(2, 100)), int(rng.integers(1, 41))
+    K = int(rng.integers(1, people + 1))
+    V = rng.normal(size=(d, K)) if rng.random() < 0.5 else rng.integers(-1, 2, (d, K)).astype(float)
+    G = V[:, rng.integers(0, K, people)]
+    rows = columns = np.arange(people)
+    if rng.random() < 0.5:
+        rows = rng.integers(0, people, int(rng.integers(1, people + 1)))
+        columns = rng.permutation(people)[: int(rng.integers(1, people + 1))]
+    weight = np.ones(people)
+    if rng.random() < 0.3:  # people who do not count, and people who count more than once
+        weight = rng.integers(0, 4, people).astype(float)
+        weight[[rows[0], columns[0]]] = 1.0
+    h = np.clip(10 ** rng.uniform(-6, 0, len(rows)), 1e-6, 1.0)
+    mass = weight[rows] @ h
+    fair = rng.uniform(0.1, 1, len(columns)) * weight[columns]
+    target = G[:, columns] @ (fair * mass / fair.sum())
+    slack = rng.choice([0.0, 1.0]) * rng.choice([0.0, 1e-3, 0.1], d) * mass
+
+    name = str(rng.choice(["euclidean", "sqeuclidean", "cityblock", "cosine"]))
+    X = rng.normal(size=(people, 4))
+    C = cdist(X[rows], X[columns], name)
+    cost = name if rng.random() < 0.8 else lambda x, y: np.asarray(cdist(x, y, name))
+    return LinearProblem(
+        scores=h,
+        cost=C / (C.max() or 1.0),
+        geometry=otfair.PointCloud(X[rows], X[columns], cost=cost),
+        constraints=otfair.Constraints.from_matrix(
+            G, target, sample_weight=weight, rows=rows, columns=columns
+        ),
+        row_matrix=G[:, rows],
+        column_matrix=G[:, columns],
+        epsilon=float(10 ** rng.uniform(-5, 1)),
+        slack=slack,
+    )
+
+
+def full_plan(problem: Problem | LinearProblem, t: otfair.Transport) -> np.ndarray:
     """The coupling from the duals and the whole cost matrix, with no use of types."""
-    w = np.ones(len(problem.scores)) if problem.weight is None else problem.weight
-    price = t.constraint_duals @ t.problem.constraints.matrix
+    c = t.problem.constraints
+    price = t.constraint_duals @ c.vectors[:, c.column_types]
     exponent = (t.score_duals[:, None] + price - problem.cost) / problem.epsilon
-    return w[:, None] * w * np.exp(exponent)
+    return c.sample_weight[:, None] * c.column_weight * np.exp(np.minimum(exponent, 700))
 
 
 def relative_residual(
-    G: np.ndarray, b: np.ndarray, mass: np.ndarray, f: np.ndarray, mu: np.ndarray, gamma: np.ndarray
+    G: np.ndarray,
+    b: np.ndarray,
+    mass: np.ndarray,
+    f: np.ndarray,
+    mu: np.ndarray,
+    gamma: np.ndarray,
+    rows: np.ndarray | None = None,
 ) -> float:
-    """The residual of the design page, from a full plan's column sums."""
+    """The residual of the design page, from a full plan's column sums.
+
+    `rows` is G of those who give score, where they are not those who receive it.
+    """
     if not len(G):
         return 0.0
     r = b - G @ f
     v = np.where(mu != 0, np.abs(r - gamma * np.sign(mu)), np.maximum(np.abs(r) - gamma, 0))
-    size = np.abs(G)
+    size, given = np.abs(G), np.abs(G if rows is None else rows)
     floor = 1e-6 * size.max(1) * mass.sum()
-    s = np.maximum(np.maximum(size @ f, size @ mass), floor) + np.abs(b)
-    return float((v / s).max())
+    s = np.maximum(np.maximum(size @ f, given @ mass), floor) + np.abs(b)
+    return float((v / np.where(s > 0, s, 1.0)).max())
 
 
 def full_lp(C: np.ndarray, mass: np.ndarray, G: np.ndarray, b: np.ndarray, slack: float) -> float:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.sparse
 import torch
 
 from otfair.arrays import is_tensor, like_input, to_columns, to_tensor
@@ -265,3 +266,7 @@ def test_a_table_that_cannot_be_read_is_refused_with_the_reason(table, message):
 def test_a_missing_feature_is_named_by_its_column(table):
     with pytest.raises(ValueError, match=r"`X` must be finite.*\(column 'age'\)"):
         to_tensor(table, "X", ndim=2)
+
+
+def test_sparse_matrices_are_read_as_what_they_hold():
+    assert to_tensor(scipy.sparse.eye_array(2), "X").tolist() == [[1.0, 0.0], [0.0, 1.0]]

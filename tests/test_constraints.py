@@ -250,7 +250,7 @@ def test_a_row_that_no_scores_can_satisfy_is_named(G, b, bad):
     with pytest.raises(ValueError, match="no non-negative scores") as error:
         Constraints.from_matrix(G, b, names=["x", "y"][: len(G)])
     assert str(bad) in str(error.value)
-    assert "slack" in str(error.value)
+    assert "let `target` be inside it" in str(error.value)
 
 
 def test_people_without_weight_cannot_make_a_row_satisfiable():
@@ -324,3 +324,34 @@ def test_existence_that_no_scores_can_change_is_not_checked_again():
     assert Constraints.from_matrix([[1, -1, 2]]).always_feasible
     assert not Constraints.from_matrix([[1, 0, 0]]).always_feasible  # only at the edge
     assert not Constraints.from_matrix([[1, -1, 2]], target=[1.0]).always_feasible  # by the total
+
+
+def test_rows_and_columns_without_a_group_in_common_are_refused():
+    by_sex = DemographicParity().people({"sex": list("FFMM")})
+    with pytest.raises(ValueError, match=r"nobody can receive score.*rows, which are sex=F\."):
+        by_sex.constraints(rows=[0, 1], columns=[2, 3])
+
+
+def test_where_no_scores_are_fair_the_remedy_is_one_that_helps():
+    # Only scores of zero have 1 f + 2 f = 0, and slack cannot be given before a solve.
+    with pytest.raises(ValueError, match=r"\['row 0'\].*for a range, let `target` be inside it"):
+        Constraints.from_matrix([[1.0, 2.0]])
+    within = Constraints.from_matrix([[1.0, 2.0]], target=[1.0])
+    t = otfair.smooth_otf([0.5, 0.5], otfair.CostMatrix(1.0 - np.eye(2)), within, slack=1.0)
+    assert within.matrix @ t.fair_scores <= 2 + 1e-8
+    with pytest.raises(ValueError, match="or allow a `slack`"):
+        otfair.smooth_otf([0.1, 0.1], otfair.CostMatrix(1.0 - np.eye(2)), within)
+
+
+def test_constraints_are_shown_by_name_and_compared_by_identity():
+    c = DemographicParity().constraints(list("ab"))
+    assert repr(c) == "Constraints(names=('group=a', 'group=b'), dropped=())"
+    assert c == c
+    assert c != DemographicParity().constraints(list("ab"))
+
+
+def test_constraints_do_not_follow_changes_of_the_users_weights():
+    weight = torch.ones(3, dtype=torch.float64)
+    c = DemographicParity().constraints(torch.tensor([0, 1, 1]), sample_weight=weight)
+    weight *= 5
+    assert c.sample_weight.tolist() == [1, 1, 1]

@@ -204,3 +204,15 @@ def test_dependent_rows_that_agree_but_for_rounding_have_a_solution():
             h, otfair.PointCloud(rng.random((30, 2))), otfair.Constraints.from_matrix(G, b)
         )
         assert t.residual <= 1e-8
+
+
+def test_a_program_that_failed_has_no_plan_that_looks_like_one(monkeypatch):
+    monkeypatch.setattr(exact, "_program", lambda *_: None)
+    parity = otfair.DemographicParity().constraints(["x", "y"])
+    given = ([0.9, 0.5], otfair.CostMatrix([[0, 1], [1, 0]]), parity)
+    t = otfair.exact_otf(*given, throw=False)
+    assert t.status is otfair.Status.LP_FAILED
+    assert np.isnan(t.transport_cost)
+    assert np.isnan(t.fair_scores).all()
+    with pytest.raises(otfair.TransportError, match="linear program failed"):
+        otfair.exact_otf(*given)

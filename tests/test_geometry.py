@@ -375,7 +375,10 @@ def test_a_kept_result_does_not_change_with_the_users_arrays(wrap):
         ((np.eye(2), None, "euclidean", np.inf), "`scale` must be positive and finite"),
         ((np.eye(2), None, "euclidean", np.nan), "`scale` must be positive"),
         (([[0.0, 0.0], [1.0, 0.0]], None, "cosine"), "undefined for people whose features are all"),
-        ((1e200 * np.eye(2),), "overflow; rescale"),
+        ((1e200 * np.eye(2),), "overflow or vanish; rescale"),
+        ((1e-200 * np.eye(2),), "overflow or vanish; rescale"),
+        ((1e-160 * np.eye(2), None, "sqeuclidean"), "overflow or vanish; rescale"),
+        ((1e200 * np.eye(2), None, "cosine"), "overflow or vanish; rescale"),
         ((np.eye(3), None, lambda x, y: x[:, :2]), r"\(3, 3\); it returned \(3, 2\)"),
         ((np.eye(2), None, lambda x, y: -torch.cdist(x, y)), "negative, NaN or infinite"),
         ((np.eye(2), None, lambda x, y: torch.cdist(x, y) / 0), "negative, NaN or infinite"),
@@ -452,3 +455,15 @@ def test_rows_may_be_booleans():
     geometry, mask = PointCloud(cloud(2, 6)), np.array([0, 1, 0, 0, 1, 1], dtype=bool)
     chosen = geometry.rows(np.flatnonzero(mask)).cost_matrix()
     torch.testing.assert_close(geometry.rows(mask).cost_matrix(), chosen, rtol=0, atol=0)
+
+
+def test_a_matrix_does_not_follow_changes_of_the_users_own():
+    C = torch.ones(3, 3, dtype=torch.float64)
+    geometry = CostMatrix(C.T)
+    C.fill_(7.0)
+    assert geometry.cost_matrix().max() == 1
+
+
+def test_a_scale_that_overflows_is_refused():
+    with pytest.raises(ValueError, match="`scale` must be positive and finite; it is inf"):
+        CostMatrix(np.full((3, 3), 1.7e308), scale="mean")

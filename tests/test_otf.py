@@ -352,3 +352,22 @@ def test_the_status_of_the_adjusted_cost_is_that_of_the_worse_problem():
     )
     assert bad.status is otfair.Status.EVALUATION_LIMIT
     assert not bad.converged
+
+
+@pytest.mark.parametrize("solver", ["newton", "coordinate"])
+@pytest.mark.parametrize(("cost", "epsilon"), [(1e306, 1e-3), (1.0, 1e-310)])
+def test_numbers_past_what_floats_hold_are_a_failure_and_never_converged(solver, cost, epsilon):
+    fair = otfair.DemographicParity().constraints(["a", "b"])
+    given = ([0.9, 0.5], otfair.CostMatrix([[cost, cost], [cost, 0.0]]), fair, epsilon)
+    with np.errstate(all="ignore"):
+        assert not otfair.smooth_otf(*given, solver=solver, throw=False).converged
+        with pytest.raises(otfair.TransportError, match="residual nan"):
+            otfair.smooth_otf(*given, solver=solver)
+
+
+def test_a_batch_without_weight_costs_nothing():
+    people = otfair.DemographicParity().people(list("abab"), sample_weight=[0, 0, 1, 1])
+    geometry = otfair.PointCloud([[0.0], [1.0]], [[0.0], [1.0], [2.0], [3.0]])
+    a = otfair.adjusted_otf([0.5, 0.9], geometry, people.constraints(rows=[0, 1]))
+    assert a.value == 0
+    assert not a.gradient.any()

@@ -9,7 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from problems import Problem, full_plan, random_problem, relative_residual
+from problems import (
+    Problem,
+    full_plan,
+    random_linear_problem,
+    random_problem,
+    relative_residual,
+)
 
 import otfair
 
@@ -76,3 +82,18 @@ def test_directional_derivatives_equal_central_differences(first: int):
                 if errors[-1] < 1e-6:
                     break
             assert min(errors) <= 1e-5, f"seed {seed}: {errors}"
+
+
+def test_every_set_of_rows_that_can_be_met_is_met(first: int):
+    # Half as many: a user's own G, up to 40 rows, targets, slack a row, givers and receivers apart.
+    for seed in range(first, first + CHUNK, 2):
+        p = random_linear_problem(seed)
+        t = otfair.smooth_otf(p.scores, p.geometry, p.constraints, p.epsilon, p.slack)
+        P, mass = full_plan(p, t), p.constraints.sample_weight * p.scores
+        residual = relative_residual(
+            p.column_matrix, p.constraints.target, mass, P.sum(0), t.constraint_duals, t.slack,
+            p.row_matrix,
+        )  # fmt: skip
+        assert residual <= 1e-8, f"seed {seed}: {residual}"
+        assert t.converged, f"seed {seed}"
+        np.testing.assert_allclose(P.sum(1), mass, rtol=1e-7, err_msg=f"seed {seed}")

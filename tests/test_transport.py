@@ -121,3 +121,13 @@ def test_a_result_is_shown_in_a_few_words():
     assert "tensor" not in repr(a)
     assert "array" not in repr(a)
     assert repr(a.smooth).startswith("Transport(value=")
+
+
+def test_overwriting_a_result_leaves_the_solution_as_it_was():
+    p = random_problem(7)
+    t = otfair.smooth_otf(p.scores, p.geometry, p.constraints, p.epsilon)
+    for name in ("score_duals", "constraint_duals", "slack"):
+        before = getattr(t, name).copy()
+        got = getattr(t, name)
+        got += 1.0
+        np.testing.assert_array_equal(getattr(t, name), before)

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import narwhals as nw
 import numpy as np
 import torch
+from scipy.sparse import issparse
 from torch import Tensor
 
 Array: TypeAlias = Any  # what the user holds: np.ndarray, Tensor, a pandas or polars object, a list
@@ -30,7 +31,9 @@ def to_tensor(
     """Return `values` as a finite float64 tensor, or say what is wrong with them."""
     columns = getattr(values, "columns", None)
     if not isinstance(values, Tensor):
-        if hasattr(values, "to_numpy"):
+        if issparse(values):
+            values = values.toarray()
+        elif hasattr(values, "to_numpy"):
             values = values.to_numpy()
             if values.dtype.kind == "O":  # missing values of every kind become NaN
                 values = np.frompyfunc(lambda v: np.nan if _is_missing(v) else v, 1, 1)(values)
@@ -74,10 +77,10 @@ def check_weight(sample_weight: Array, n: int, device: torch.device | None = Non
     """Return the weights as a tensor, one by default."""
     if sample_weight is None:
         return torch.ones(n, dtype=torch.float64, device=device)
-    weight = to_vector(sample_weight, "sample_weight", n, device=device)
-    if bool((weight < 0).any()) or float(weight.sum()) <= 0:
+    weight = to_vector(sample_weight, "sample_weight", n, device=device).clone()
+    if bool((weight < 0).any()) or float(weight.sum()) < 1e-150:
         raise ValueError(
-            "`sample_weight` must be non-negative and not all zero; "
+            "`sample_weight` must be non-negative and not all zero (or nearly); "
             f"the smallest is {float(weight.min()):.3g}, the sum {float(weight.sum()):.3g}."
         )
     return weight

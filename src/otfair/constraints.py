@@ -7,7 +7,7 @@ columns of G are of one type, so G is stored as one vector a type and one type a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,7 @@ from otfair.arrays import Array, check_weight, is_tensor, like_input, to_index, 
 from otfair.attributes import Attribute, Strata, number_types
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class People:
     """A population whose people are typed once, so that any sample of it is constrained quickly.
 
@@ -54,6 +54,13 @@ class People:
         # Constant scores of the rows are fair, so there is nothing to check where each row's type
         # is among the columns, as it is when the columns are everybody.
         covered = columns is None or bool((receivers.mass[givers.mass > 0] > 0).all())
+        column_mass = receivers.mass.masked_fill(shut, 0.0)
+        if not bool((column_mass > 0).any()):
+            has = [self.type_names[k] for k in torch.nonzero(givers.mass).flatten().tolist()]
+            raise ValueError(
+                "nobody can receive score: no person of `columns` has weight and is of a group "
+                f"that is among the rows, which are {'; '.join(has[:5])}."
+            )
         out = Constraints(
             types=like_input(givers.types, self.as_tensor),
             vectors=like_input(vectors, self.as_tensor),
@@ -64,7 +71,7 @@ class People:
             sample_weight=like_input(givers.weight, self.as_tensor),
             column_types=like_input(receivers.types, self.as_tensor),
             column_weight=like_input(receivers.weight, self.as_tensor),
-            column_mass=like_input(receivers.mass.masked_fill(shut, 0.0), self.as_tensor),
+            column_mass=like_input(column_mass, self.as_tensor),
             always_feasible=covered and "fixed" not in self.kinds,
         )
         # Where the target is zero, positive fair scores of one total are so for every other.
@@ -94,7 +101,7 @@ class People:
         G = torch.where(is_group[:, None], group, value) * Y
         G = torch.where(is_fixed[:, None], S, G)
         keep = is_fixed | (high > low)
-        absent = ~is_fixed & (inside <= 0)
+        absent = ~is_fixed & (inside <= 0) & (weight.sum() > 0)
         shut = (members[absent] > 0).any(0)  # (K,)
         return G[keep], keep, shut
 
@@ -117,7 +124,7 @@ class People:
         return torch.tensor([k == kind for k in self.kinds], device=self.design.device).bool()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Constraints:
     """The notion as numbers: scores f are fair when `matrix @ f == target`.
 
@@ -135,17 +142,17 @@ class Constraints:
     always_feasible : whether fair scores are known to exist, so that a solver need not check.
     """
 
-    types: Array
-    vectors: Array
-    target: Array
+    types: Array = field(repr=False)
+    vectors: Array = field(repr=False)
+    target: Array = field(repr=False)
     names: tuple[str, ...]
     dropped: tuple[str, ...]
-    type_names: tuple[str, ...]
-    sample_weight: Array
-    column_types: Array
-    column_weight: Array
-    column_mass: Array
-    always_feasible: bool
+    type_names: tuple[str, ...] = field(repr=False)
+    sample_weight: Array = field(repr=False)
+    column_types: Array = field(repr=False)
+    column_weight: Array = field(repr=False)
+    column_mass: Array = field(repr=False)
+    always_feasible: bool = field(repr=False)
 
     @property
     def matrix(self) -> Array:
@@ -303,11 +310,13 @@ def check_existence(
     )
     if missed.fun > 1e-7:
         bad = [constraints.names[c] for c in np.flatnonzero(missed.x[K:-1] > 1e-8)]
+        told = ("", "; for a range, let `target` be inside it")
+        if total is not None:
+            told = (f" with the total of these scores, {total:.6g}", ", or allow a `slack`")
         raise ValueError(
-            f"no non-negative scores satisfy the constraint(s) {bad}"
-            + ("" if total is None else f" with the total of these scores, {total:.6g}")
-            + ". Check the sign and `target` of these rows and that every group they name is among "
-            "the people who receive score, or allow a `slack`."
+            f"no non-negative scores satisfy the constraint(s) {bad}{told[0]}. Check the sign and "
+            "`target` of these rows and that every group they name is among the people who receive "
+            f"score{told[1]}."
         )
     lowest = linprog(  # the presolve of HiGHS calls rows infeasible that repeat up to rounding
         np.repeat([0.0, -1.0], [K + d, 1]), **program, options={"presolve": False},

@@ -59,8 +59,8 @@ class Coordinate:
                 status = Status.SETTLED
                 break
         residual = problem.residual(point.f, mu)
-        if residual <= self.residual_tol:
-            status = Status.CONVERGED
+        if not residual > self.residual_tol:
+            status = Status.STALLED if np.isnan(residual) else Status.CONVERGED
         return smooth_transport(problem, mu, point, status, residual, sweeps)
 
     def _pass(

@@ -33,7 +33,7 @@ def solve_exact(problem: TransportProblem, tol: float = 1e-9) -> Transport:
         margin = 1e-3 * reach
         centre, _ = anneal(problem, margin / 30, budget=1000)
     pairs = _excess(D, V, centre) <= margin
-    P, mu, primal, dual, done = np.zeros_like(D), centre, np.inf, -np.inf, False
+    P, mu, primal, dual, done = np.full_like(D, np.nan), centre, np.inf, -np.inf, False
     lowest = (D - (mu @ V)[:, None]).min(0)  # (n,), the price of a unit of each person's score
     for rounds in range(1, ROUNDS + 1):
         answer = _program(problem, D / reach, m, pairs)

@@ -122,9 +122,9 @@ class Geometry(Costs):
                 raise ValueError(
                     f'unknown scale {scale!r}; pass "max", "mean", "median", a number or None.'
                 )
-            return known[scale]() or 1.0  # 0 when everybody is identical
-        if not scale > 0 or not np.isfinite(scale):
-            raise ValueError(f"`scale` must be positive and finite; received {scale!r}.")
+            scale = known[scale]() or 1.0  # 0 when everybody is identical
+        if not 0 < scale < torch.inf:
+            raise ValueError(f"`scale` must be positive and finite; it is {scale!r}.")
         return float(scale)
 
     def _max_cost(self) -> float:
@@ -169,7 +169,7 @@ class CostMatrix(Geometry):
                 f"costs must not be negative; the smallest entry of `C` is "
                 f"{float(matrix.min()):.3g}. Shift or square the costs."
             )
-        self._transposed = matrix.T.contiguous()
+        self._transposed = matrix.T.clone(memory_format=torch.contiguous_format)
         rows, columns = (torch.arange(size, device=matrix.device) for size in matrix.shape)
         super().__init__(rows, rows, columns)
         self.scale_ = self._find_scale(scale)
@@ -228,8 +228,10 @@ class PointCloud(Geometry):
         self._points = points = _embed(people, people[first], cost)
         self._centred = points - points.mean(0)  # products of centred numbers cancel less
         self._norms = self._centred.square().sum(1)
-        if not bool(self._norms.isfinite().all()):
-            raise ValueError("the squares of the features overflow; rescale them, or standardise.")
+        if len(points) > 1 and not 1e-280 < float(self._norms.max()) < torch.inf:
+            raise ValueError(
+                "the squares of the features overflow or vanish; rescale them, or standardise."
+            )
         here = there = torch.arange(len(points), device=rows.device)
         row_index = column_index = index
         if Y is not None:

@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 DIRECT = 100  # evaluations before annealing
 COARSE = 1e-2  # residual that ends a stage of annealing
 LEAST_DAMPING, MOST_DAMPING = 1e-10, 1e12
-GROW, SHRINK = 8.0, 10.0
+GROW, SHRINK, CURB = 8.0, 10.0, 3.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,9 +48,9 @@ class Newton:
             used += count + retry[3]
             if retry[2] < residual:
                 mu, point, residual, _ = retry
-        status = Status.CONVERGED
-        if residual > self.tol:
-            status = Status.EVALUATION_LIMIT if used >= limit else Status.STALLED
+        status = Status.EVALUATION_LIMIT if used >= limit else Status.STALLED
+        if residual <= self.tol:  # which NaN is not
+            status = Status.CONVERGED
         return smooth_transport(problem, mu, point, status, residual, used)
 
 
@@ -69,7 +69,7 @@ def ascend(
 ) -> tuple[np.ndarray, Point, float, int]:
     """Levenberg-Marquardt ascent; returns mu, the point there, its residual, evaluations used."""
     problem, gamma = semi.problem, semi.problem.slack
-    unit = problem.total / semi.tau * np.eye(len(mu))
+    unit, eye = problem.total / semi.tau, np.eye(len(mu))
     point = semi.at(mu)
     rounding = 1e-9 * semi.tau * float(problem.mass @ (1 + point.lse.abs()))
     residual = best = problem.residual(point.f, mu)
@@ -78,12 +78,13 @@ def ascend(
     while residual > tol and used < budget and delta < MOST_DAMPING:
         if H is None or stale:
             H, stale = semi.curvature(point), False
-        B, r = H + delta * unit, point.r
+        B, r = H + delta * unit * eye, point.r
         x = proximal_step(B, r + B @ mu, gamma, mu)
         step, new = x - mu, semi.at(x)
         used += 1
         loss = float(gamma @ (np.abs(x) - np.abs(mu)))
-        model = float(r @ step - 0.5 * step @ H @ step) - loss
+        bend = float(step @ H @ step)
+        model = float(r @ step) - 0.5 * bend - loss
         gain = new.value - point.value - loss
         if abs(model) < rounding:  # differences of L drown; integrate its gradient instead
             gain = 0.5 * float((r + new.r) @ step) - loss
@@ -94,7 +95,9 @@ def ascend(
             mu, point, residual, growth, stale = x, new, new_residual, GROW, True
             best = min(best, residual)
         else:
-            delta, growth = delta * growth, growth * GROW
+            # Damping that is small beside the curvature along the step would not shorten it.
+            least = CURB * bend / max(unit * float(step @ step), 1e-300)
+            delta, growth = max(delta * growth, least), growth * GROW
     return mu, replace(point, near=replace(point.near, curvature=H)), residual, used
 
 

@@ -6,6 +6,7 @@ Maths: docs/derivation.md, sections 1, 6, 7 and 8.
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -194,7 +195,7 @@ def _smooth_problem(
     scores: Array, geometry: Geometry, constraints: Constraints, epsilon: float, init: Any
 ) -> TransportProblem:
     """State the problem, or change the scores of an earlier one of the same people."""
-    if not epsilon > 0:
+    if not isinstance(epsilon, Real) or not epsilon > 0:
         raise ValueError(
             f"`epsilon` must be positive; received {epsilon!r}. Without smoothing, use `exact_otf`."
         )

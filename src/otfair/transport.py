@@ -20,7 +20,7 @@ from otfair.status import Status
 MAX_DENSE_ENTRIES = 2**26  # of a dense plan: 512 MiB
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Flows:
     """Score that moves from type to type, (K, K), rows giving and columns receiving.
 
@@ -42,7 +42,7 @@ class Flows:
         return self.mass * self.distance
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Transport:
     """Scores transported to fairness, at one epsilon.
 
@@ -152,7 +152,7 @@ class Transport:
 
     def _like(self, values: Tensor | np.ndarray) -> Array:
         tensor = torch.as_tensor(values, device=self.problem.geometry.device)
-        return like_input(tensor, self.problem.as_tensor)
+        return like_input(tensor.clone(), self.problem.as_tensor)  # the user's to overwrite
 
 
 def smooth_transport(
@@ -181,7 +181,7 @@ def smooth_transport(
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AdjustedTransport:
     """The adjusted cost, which is zero for fair scores, and its gradient.
 
