@@ -24,6 +24,7 @@ NOTIONS = [
     DemographicParity(categorical=["age"]),
     DemographicParity() & EqualizedOdds(),
     DemographicParity(intersectional=True) & ConditionalParity(control=["job"]),
+    EqualizedOdds(columns="race") & DemographicParity(columns=["sex", "job"]),
 ]
 
 

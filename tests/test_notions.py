@@ -501,3 +501,26 @@ def test_a_name_stacks_from_either_side():
     left = "equalized_odds" & otfair.DemographicParity()
     right = otfair.EqualizedOdds() & "demographic_parity"
     assert left == right
+
+
+def test_each_notion_of_a_stack_may_speak_of_columns_of_its_own():
+    table = {"sex": list("FMFMFM"), "age": [20.0, 30.0, 40.0, 50.0, 60.0, 70.0]}
+    y = [0, 0, 0, 1, 1, 1]
+    both = EqualizedOdds(columns="sex") & DemographicParity(columns=["age"])
+    c = both.constraints(table, y)
+    parts = [
+        EqualizedOdds().constraints({"sex": table["sex"]}, y),
+        DemographicParity().constraints({"age": table["age"]}),
+    ]
+    assert c.names == parts[0].names + parts[1].names
+    np.testing.assert_array_equal(c.matrix, np.vstack([part.matrix for part in parts]))
+
+
+def test_columns_that_are_all_taken_for_strata_leave_nothing_to_compare():
+    table = {"sex": list("FMFM"), "job": list("aabb")}
+    chosen = ConditionalParity(control="job", columns="sex").constraints(table)
+    assert chosen.names == ConditionalParity(control="job").constraints(table).names
+    with pytest.raises(ValueError, match="no attribute is left"):
+        ConditionalParity(control="job", columns="job").constraints(table)
+    with pytest.raises(ValueError, match="`columns` names 'race'"):
+        DemographicParity(columns="race").constraints(table)

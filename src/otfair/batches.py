@@ -54,7 +54,7 @@ class Batch:
         n = len(columns[0].values)
         if n == 0:
             raise ValueError("`sensitive` is empty; pass at least one person.")
-        strata, kept = notion._strata(columns, labels, n)
+        strata, kept = notion.parts(columns, labels, n)
         attributes = self._attributes(notion, kept, columns)
         return type_people(strata, attributes, check_weight(None, n), is_tensor(self.sensitive))
 

@@ -93,6 +93,7 @@ class _Stack(Notion):
 class _GroupNotion(Notion):
     """What the notions that compare groups, within strata or not, have in common."""
 
+    columns: Columns = ()
     continuous: Columns = ()
     categorical: Columns = ()
     intersectional: bool = False
@@ -106,12 +107,24 @@ class _GroupNotion(Notion):
         if n == 0:
             raise ValueError("`sensitive_features` is empty; pass at least one person.")
         weight = check_weight(sample_weight, n)
-        strata, kept = self._strata(columns, labels, n)
+        strata, kept = self.parts(columns, labels, n)
         attributes = self._attributes(kept, columns, (weight > 0).cpu().numpy())
         return type_people(strata, attributes, weight, is_tensor(sensitive_features))
 
+    def parts(self, columns: list[Column], labels: Array, n: int) -> tuple[Strata, list[Column]]:
+        """Return the strata, and the columns by which people are compared within them."""
+        strata, others = self._strata(columns, labels, n)
+        chosen = chosen_names(self.columns, columns, "columns")
+        kept = [c for c in others if not chosen or c.name in chosen]
+        if not kept:
+            raise ValueError(
+                f"no attribute is left to compare people by: of the columns "
+                f"{[c.name for c in columns]}, those in `columns` must not all be in `control`."
+            )
+        return strata, kept
+
     def _strata(self, columns: list[Column], labels: Array, n: int) -> tuple[Strata, list[Column]]:
-        """Return the strata, and the columns that remain attributes."""
+        """Return the strata, and the columns that they are not made of."""
         return Strata(np.zeros(n, dtype=np.int64), [""]), columns
 
     def _attributes(
@@ -130,6 +143,8 @@ class DemographicParity(_GroupNotion):
 
     Parameters
     ----------
+    columns : names (or positions) of the columns that the notion speaks of; all by default. So
+        ``EqualizedOdds(columns="sex") & DemographicParity(columns="age")`` asks for one each.
     continuous, categorical : names (or positions) of columns, where the default reading of their
         type is not meant.
     intersectional : cross the categorical columns into one (``"sex=Female & race=Black"``).
@@ -188,7 +203,7 @@ class ConditionalParity(_GroupNotion):
     ----------
     control : names (or positions) of the columns of `sensitive_features` that make the strata.
         Without them `labels` holds each person's stratum, which may be any category.
-    continuous, categorical, intersectional, encoded : as for `DemographicParity`.
+    columns, continuous, categorical, intersectional, encoded : as for `DemographicParity`.
 
     Examples
     --------
@@ -205,10 +220,6 @@ class ConditionalParity(_GroupNotion):
         if chosen:
             control = [c for c in columns if c.name in chosen]
             columns = [c for c in columns if c.name not in chosen]
-            if not columns:
-                raise ValueError(
-                    "`control` names every column of `sensitive_features`; no attribute is left."
-                )
         elif labels is None:
             raise ValueError(
                 "ConditionalParity needs the strata: name columns of `sensitive_features` with "
@@ -268,9 +279,9 @@ def as_notion(notion: Notion | str) -> Notion:
 
     Examples
     --------
-    >>> from otfair import as_notion
-    >>> as_notion("demographic_parity")
-    DemographicParity(continuous=(), categorical=(), intersectional=False, encoded=False)
+    >>> from otfair import DemographicParity, as_notion
+    >>> as_notion("demographic_parity") == DemographicParity()
+    True
     """
     if isinstance(notion, Notion):
         return notion

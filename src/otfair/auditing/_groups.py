@@ -86,7 +86,7 @@ def compare(audited: Audited, notion: _GroupNotion) -> list[Compared]:
     columns, labels = list(audited.columns), audited.labels
     if isinstance(notion, ConditionalParity):
         columns += audited.controls
-    strata, kept = notion._strata(columns, labels, len(audited))
+    strata, kept = notion.parts(columns, labels, len(audited))
     kept = [column for column in kept if column not in audited.controls]
     if notion_name(notion) in BY_LABEL:  # by what the labels are called
         words = {f"y={k}": words for k, words in enumerate(audited.outcomes)}
