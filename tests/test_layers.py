@@ -11,9 +11,9 @@ import otfair
 
 SOURCE = Path(otfair.__file__).parent
 LAYERS = [
-    {"status", "arrays"},
-    {"constraints", "distances"},
+    {"status", "arrays", "distances"},
     {"attributes", "geometry"},
+    {"constraints"},
     {"notions"},
     {"problem"},
     {"transport"},
@@ -84,6 +84,6 @@ def statements(path: Path) -> int:
 
 
 def test_the_core_does_not_grow():
-    # Statements, docstrings apart, where about 1200 is the aim.
-    core = set(LEVEL) - {"arrays", "status"}
-    assert sum(statements(SOURCE / f"{name}.py") for name in core) <= 1356
+    # Statements, docstrings apart, of all but the reading of what users pass.
+    core = set(LEVEL) - {"arrays", "attributes", "status"}
+    assert sum(statements(SOURCE / f"{name}.py") for name in core) <= 1200

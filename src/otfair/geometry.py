@@ -190,6 +190,7 @@ class PointCloud(Geometry):
         all these people), or a function of two blocks of people, (a, p) and (b, p), giving (a, b).
     scale : divide costs by the "max", "mean" or "median" over all pairs, by a number, or by
         nothing (None). The median of more than 4096 people is that of 4096 evenly spaced ones.
+        Scale and covariance count everybody once, whatever their weight in the constraints.
 
     Notes
     -----
