@@ -106,27 +106,28 @@ def proximal_step(B: np.ndarray, q: np.ndarray, gamma: np.ndarray, start: np.nda
     free = gamma <= 0
     if free.all():
         return _solve(B, q)
-    x, sign = start.copy(), np.sign(start)
+    x, sign = start, np.sign(start)
     active = free | (x != 0)
     for _ in range(4 * len(x) + 20):
         if active.any():
-            a = np.flatnonzero(active)
-            y = x.copy()
-            y[a] = _solve(B[np.ix_(a, a)], (q - gamma * sign)[a])
-            # The best of y and of the points on the way to it where a coordinate crosses zero.
-            crossing = np.flatnonzero(~free & (y * sign < 0))
-            stops = [x + x[k] / (x[k] - y[k]) * (y - x) for k in crossing]
-            for k, stop in zip(crossing, stops):
-                stop[k] = 0.0
-            x = min([y, *stops], key=lambda z: float(z @ (0.5 * B @ z - q) + gamma @ np.abs(z)))
-            active &= free | (x != 0)
-            sign = np.where(active, np.sign(x), 0.0)
+            a = active.nonzero()[0]
+            y = np.zeros_like(x)
+            y[a] = _solve(B[a][:, a], (q - gamma * sign)[a])
+            crossing = (~free & (y * sign < 0)).nonzero()[0]
+            if len(crossing):  # the best of y and of where a coordinate is zero on the way there
+                stops = [x + x[k] / (x[k] - y[k]) * (y - x) for k in crossing]
+                for k, stop in zip(crossing, stops):
+                    stop[k] = 0.0
+                y = min([y, *stops], key=lambda z: float(z @ (0.5 * B @ z - q) + gamma @ np.abs(z)))
+            x = y
+            active = free | (x != 0)
+            sign = np.sign(x)
             if len(crossing):  # solve again with the new signs
                 continue
         slope = B @ x - q
         excess = np.where(active, 0.0, np.abs(slope) - gamma)
         c = int(excess.argmax())
-        if excess[c] <= 1e-12 * (gamma[c] + np.abs(q[c])):
+        if excess[c] <= 1e-12 * (gamma[c] + abs(q[c])):
             break
         active[c], sign[c] = True, -np.sign(slope[c])
     return x
