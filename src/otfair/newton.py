@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 DIRECT = 100  # evaluations before annealing
 COARSE = 1e-2  # residual that ends a stage of annealing
-LEAST_DAMPING, MOST_DAMPING = 1e-10, 1e12
+FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-10, 1e-14, 1e12
 GROW, SHRINK, CURB = 8.0, 10.0, 3.0
 
 
@@ -73,7 +73,7 @@ def ascend(
     point = semi.at(mu)
     rounding = 1e-9 * semi.tau * float(problem.mass @ (1 + point.lse.abs()))
     residual = best = problem.residual(point.f, mu)
-    delta, growth, used = LEAST_DAMPING, GROW, 1
+    delta, growth, used = FIRST_DAMPING, GROW, 1
     H, stale = point.near.curvature, False  # that of a solution nearby is good for a first step
     while residual > tol and used < budget and delta < MOST_DAMPING:
         if H is None or stale:
@@ -95,9 +95,9 @@ def ascend(
             mu, point, residual, growth, stale = x, new, new_residual, GROW, True
             best = min(best, residual)
         else:
-            # Damping that is small beside the curvature along the step would not shorten it.
-            least = CURB * bend / max(unit * float(step @ step), 1e-300)
-            delta, growth = max(delta * growth, least), growth * GROW
+            delta, growth = delta * growth, growth * GROW
+            if model > rounding:  # less beside the curvature along the step would not shorten it
+                delta = max(delta, CURB * bend / (unit * float(step @ step)))
     return mu, replace(point, near=replace(point.near, curvature=H)), residual, used
 
 
