@@ -20,12 +20,14 @@ CODE = re.compile(r"0[0-9]+")
 NUMBER = re.compile(
     r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.I
 )
-WRITTEN = {
+COMMAS = "have a decimal comma; pass `--decimal ,` to have numbers"
+POINTS = "have a decimal point; leave `--decimal ,` out to have numbers"
+WRITTEN = {  # with "." for decimals
     r"[+-]?[0-9][0-9.,]* ?%": "are percentages; remove the % to have numbers",
     r"[+-]?[1-9][0-9]{0,2}(?:[,' ][0-9]{3})+(?:\.[0-9]+)?": (
         "have separators of thousands; remove these to have numbers"
     ),
-    r"[+-]?[0-9]*,[0-9]+": "have a decimal comma; pass `--decimal ,` to have numbers",
+    r"[+-]?[0-9]*,[0-9]+": COMMAS,
     r"-?[$€£¥] ?-?[0-9][0-9.,' ]*|-?[0-9][0-9.,' ]* ?[$€£¥]": (
         "are amounts of money; remove signs and separators of thousands to have numbers"
     ),
@@ -50,8 +52,10 @@ def typed(column: pd.Series[Any], decimal: str, lines: np.ndarray) -> tuple[pd.S
     """
     codes, distinct = pd.factorize(column)
     texts = [str(value).strip() for value in distinct]
-    plain = {t: t if decimal == "." else t.replace(decimal, ".") for t in texts if t not in MISSING}
-    odd = {text: None for text, number in plain.items() if not NUMBER.fullmatch(number)}
+    # With a decimal comma a point separates thousands, as a comma does otherwise.
+    swap = str.maketrans({} if decimal == "." else {",": ".", ".": ","})
+    plain = {text: text.translate(swap) for text in texts if text not in MISSING}
+    odd = {text: number for text, number in plain.items() if not NUMBER.fullmatch(number)}
     remark = ""
     if odd:
         rows = np.array([text in odd for text in texts])[codes]
@@ -64,10 +68,11 @@ def typed(column: pd.Series[Any], decimal: str, lines: np.ndarray) -> tuple[pd.S
             plain = {text: number for text, number in plain.items() if text not in odd}
             odd = {}
         else:
-            remark = _oddity([*odd], example, int(known.sum()), int(rows.sum()))
+            remark = _oddity([*odd.values()], example, int(known.sum()), int(rows.sum()))
+            remark = remark.replace(COMMAS, POINTS) if decimal == "," else remark
     if plain and not odd:
         whole = all(WHOLE.fullmatch(text) for text in plain.values())
-        if not whole or all(abs(int(text)) < LARGEST_WHOLE for text in plain.values()):
+        if not whole or all(abs(float(text)) < LARGEST_WHOLE for text in plain.values()):
             values = np.array([float(plain.get(text, "nan")) for text in texts])[codes]
             exact = whole and not np.isnan(values).any()
             out = pd.Series(values.astype(np.int64) if exact else values, name=column.name)
