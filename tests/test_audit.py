@@ -167,8 +167,7 @@ def test_a_weight_counts_as_copies(data):
     assert len(one.findings) == 4
     for a, b in zip(one.findings, many.findings):
         assert a.violation.value.value == approx(b.violation.value.value)
-        if a.attribute == "sex":  # quarters of age are not weighted
-            assert a.violation.rate_ratio.value == approx(b.violation.rate_ratio.value)
+        assert a.violation.rate_ratio.value == approx(b.violation.rate_ratio.value)
         assert a.cost.least_moved.value == approx(b.cost.least_moved.value)
         assert a.cost.exact.value == approx(b.cost.exact.value, abs=1e-8)
         assert a.cost.smooth == approx(b.cost.smooth, abs=1e-8)

@@ -85,6 +85,28 @@ def test_two_conditions_have_distances_of_their_own(data):
     assert cost(*notions) == approx([*cost(notions[0]), *cost(notions[1])])
 
 
+def test_a_weight_counts_as_copies_in_bins_and_quarters(data, monkeypatch):
+    monkeypatch.setattr(_groups, "ENTRIES", 1)  # 16 bins of age
+    rng = np.random.default_rng(0)
+    weight = rng.choice([1, 2, 9], 300)
+    wealth, age = rng.lognormal(size=300), rng.gamma(2, 10, 300)
+    h = np.clip(np.asarray(data.truth.scores) / 2 + 0.01 * age, 0, 1)
+    one, many = (
+        otfair.audit(
+            h[some], {"wealth": wealth[some]}, sensitive_features={"age": age[some]},
+            control_features={"income": data.X["income"].to_numpy()[some]}, sample_weight=w,
+            n_bootstrap=0, keep=["wealth"],
+        )
+        for some, w in ((np.arange(300), weight), (np.repeat(np.arange(300), weight), None))
+    )  # fmt: skip
+    for a, b in zip(one.findings, many.findings):
+        assert {g.whole for g in a.violation.groups} == {g.whole for g in b.violation.groups}
+        assert a.violation.rate_difference.value == approx(b.violation.rate_difference.value)
+        assert a.cost.bins == b.cost.bins == 16
+        assert a.cost.exact.value == approx(b.cost.exact.value, abs=1e-8)
+        assert {r.value for r in a.regions} == {r.value for r in b.regions}
+
+
 def test_too_many_conditions_are_refused(data, monkeypatch):
     monkeypatch.setattr(_groups, "MOST_TYPES", 100)
     within = pd.DataFrame({"a": np.arange(300) % 40, "b": np.arange(300) % 37})

@@ -1,4 +1,4 @@
-"""Numbers in bins of about as many people, and what to call them."""
+"""Numbers in bins of about as many people, or weight, and what to call them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ import numpy as np
 from otfair.auditing._results import number_text
 
 
-def quantile_codes(values: np.ndarray, count: int) -> np.ndarray:
+def quantile_codes(values: np.ndarray, count: int, weight: np.ndarray) -> np.ndarray:
     """Return the bin of each value, (n,), from 0 without gaps; distinct values if they are few.
 
-    Bins begin at values, so that none is empty, and equal values share one.
+    Bins begin at values, so that none is empty, and equal values share one. A person of weight w
+    counts as w copies.
     """
-    edges = np.unique(values)
-    if len(edges) > count:
-        edges = np.unique(np.quantile(values, np.arange(count) / count, method="lower"))
-    return np.asarray(np.searchsorted(edges, values, side="right") - 1)
+    distinct, codes = np.unique(values, return_inverse=True)
+    if len(distinct) <= count:
+        return np.asarray(codes)
+    up_to = np.bincount(codes, weight).cumsum()  # the weight of all values up to each one
+    ends = up_to[-1] * np.arange(count) / count
+    first = np.unique(np.searchsorted(up_to, ends * (1 + 1e-12), side="right"))
+    return np.asarray(np.searchsorted(first, codes, side="right") - 1)
 
 
 def range_names(values: np.ndarray, codes: np.ndarray) -> list[str]:

@@ -94,12 +94,12 @@ def calibration(
     """
     if len(h) < LEAST:
         return ()
-    codes = quantile_codes(h, min(TENTHS, len(h) // LEAST))
+    codes = quantile_codes(h, min(TENTHS, len(h) // LEAST), w)
     codes = _merged(np.bincount(codes))[codes]
     out = []
     for k in np.unique(codes):
         some = codes == k
-        share = wilson(float(np.average(y[some], weights=w[some])), int(some.sum()))
+        share = share_of(float(np.average(y[some], weights=w[some])), effective(w[some]))
         out.append((float(np.average(h[some], weights=w[some])), share, int(some.sum())))
     return tuple(out)
 
@@ -113,11 +113,3 @@ def _merged(counts: np.ndarray) -> np.ndarray:
         if seen >= LEAST:
             k, seen = k + 1, 0
     return np.minimum(parts, max(k - 1, 0))
-
-
-def wilson(share: float, n: int) -> Estimate:
-    """Return a share of n people with Wilson's interval."""
-    z = 1.96
-    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return Estimate(share, float(max(0.0, centre - half)), float(min(1.0, centre + half)))

@@ -109,7 +109,7 @@ def _compare(audited: Audited, notion: Notion, strata: Strata, column: Column) -
     else:
         most = max(most, ENTRIES // len(audited))
         room = max(BINS, ENTRIES // len(audited) // (2 if by_label else len(strata.names)))
-        moved, groups = bin_numbers(numbers, str(column.name), room)
+        moved, groups = bin_numbers(numbers, str(column.name), room, audited.weight)
         bins = len(moved.values) if len(np.unique(numbers)) > room else None
     types, first = number_types(strata.codes, [moved])
     if len(first) > most:
@@ -136,10 +136,12 @@ def _compare(audited: Audited, notion: Notion, strata: Strata, column: Column) -
     )
 
 
-def bin_numbers(values: np.ndarray, name: str, room: int) -> tuple[Attribute, Attribute]:
+def bin_numbers(
+    values: np.ndarray, name: str, room: int, weight: np.ndarray
+) -> tuple[Attribute, Attribute]:
     """Return a continuous attribute in at most `room` bins, by their means, and in quarters."""
-    fine, coarse = (quantile_codes(values, count) for count in (room, QUARTERS))
-    means = np.bincount(fine, values) / np.bincount(fine)
+    fine, coarse = (quantile_codes(values, count, weight) for count in (room, QUARTERS))
+    means = np.bincount(fine, weight * values) / np.bincount(fine, weight)
     names = [f"{name} {one}" for one in range_names(values, coarse)]
     return (
         Attribute(fine, means, name, is_group=False),

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from otfair.arrays import Array, Column, check_weight, to_columns
 from otfair.attributes import Columns, chosen_names, looks_categorical, named, same_length
+from otfair.auditing._binning import quantile_codes, range_names
 from otfair.auditing._labels import outcomes, read_labels
-from otfair.auditing._results import number_text
 
 MAX_GROUPS = 50
 MAX_INTEGERS = 10  # distinct ones, in a column of floats, that are still names of groups
@@ -124,7 +124,7 @@ def read(
         score=str(column.name),
         weighted="" if sample_weight is None else _name(sample_weight, "weight"),
         columns=_sensitive(sensitive.iloc[rows], continuous, categorical),
-        controls=tuple(_control(control[name].iloc[rows]) for name in control.columns),
+        controls=tuple(_control(control[name].iloc[rows], weight[rows]) for name in control),
         features=None if features is None else features.iloc[rows].reset_index(drop=True),
         rows=rows,
         received=n,
@@ -297,16 +297,14 @@ def _sensitive(
     return tuple(out)
 
 
-def _control(column: pd.Series[Any]) -> Column:
+def _control(column: pd.Series[Any], weight: np.ndarray) -> Column:
     """Return a control as text; numbers of many values become quarters."""
     name, numbers = str(column.name), pd.api.types.is_numeric_dtype(column)
     numbers = numbers and not pd.api.types.is_bool_dtype(column)
     if numbers and column.nunique() > MAX_INTEGERS:
         values = column.to_numpy(np.float64)
-        edges = np.unique(np.quantile(values, np.arange(4) / 4, method="lower"))
-        codes = np.searchsorted(edges, values, side="right") - 1
-        quarters = [values[codes == k] for k in range(len(edges))]
-        names = [f"{number_text(q.min())} to {number_text(q.max())}" for q in quarters]
+        codes = quantile_codes(values, 4, weight)
+        names = range_names(values, codes)
         return Column(name, np.array(names)[codes], tuple(names))
     texts = column.astype(object).map(str).to_numpy(str)
     found = list(dict.fromkeys(np.unique(texts).tolist()))

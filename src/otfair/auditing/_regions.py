@@ -29,7 +29,7 @@ def regions(audited: Audited, features: Features, pairs: Pairs) -> tuple[Region,
     score = w * audited.scores
     found = []
     for name in features.table.columns:
-        codes, values = binned(features.table[name])
+        codes, values = binned(features.table[name], w)
         inside = codes >= 0
         K, at = len(values), codes[inside]
         people, scored = (np.bincount(at, x[inside], K) / x.sum() for x in (w, score))
@@ -73,12 +73,12 @@ def _shares(mass: np.ndarray, codes: np.ndarray, K: int) -> list[Estimate]:
     ]
 
 
-def binned(column: pd.Series[Any]) -> tuple[np.ndarray, list[str]]:
+def binned(column: pd.Series[Any], weight: np.ndarray) -> tuple[np.ndarray, list[str]]:
     """Return which value each person has, (n,), numbers by quantiles, and their names."""
     gaps = column.isna().to_numpy()
     if is_number(column):
         present = column.to_numpy(np.float64, na_value=np.nan)[~gaps]
-        bins = quantile_codes(present, BINS)
+        bins = quantile_codes(present, BINS, weight[~gaps])
         codes = np.full(len(gaps), -1)
         codes[~gaps] = bins
         names = range_names(present, bins)

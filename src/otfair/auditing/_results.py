@@ -204,8 +204,8 @@ class Curve:
     density : (b,) share of people in each of b equal intervals from 0 to 1.
     roc : (false positive rate, true positive rate) of at most 200 thresholds.
     auc : None without labels, or where one of them is missing.
-    calibration : (mean score, share of positive labels, its interval, people) in tenths of people,
-        or fewer parts where the people are few.
+    calibration : (mean score, share of positive labels, people) in tenths of people, or fewer parts
+        where the people are few.
     """
 
     attribute: str
