@@ -414,6 +414,19 @@ def test_adam_says_whether_it_settled(people):
     assert (short, long) == (False, True)
 
 
+@pytest.mark.parametrize("settings", [{"max_violation": 0.05}, {"alpha": 0.5}, {"alpha": 0.0}])
+@pytest.mark.parametrize(("epochs", "when"), [(3, "in epoch 2"), (1, "after the last epoch")])
+def test_training_that_diverges_is_no_fair_model(settings, epochs, when):
+    # One batch an epoch: after its step weights are so large that logits overflow.
+    rng = np.random.default_rng(0)
+    X, y, s = rng.normal(size=(60, 2)), np.arange(60) % 2, rng.choice(["a", "b"], 60)
+    deep = [torch.nn.Linear(2, 4), torch.nn.Linear(4, 4), torch.nn.Linear(4, 1)]
+    m = OTFClassifier(module=torch.nn.Sequential(*deep), learning_rate=1e20, epochs=epochs)
+    message = f"training diverged: {when}, .* Lower `learning_rate`, which is 1e"
+    with pytest.raises(ValueError, match=message):
+        m.set_params(balance=1.0, **settings).fit(X, y, sensitive_features=s)
+
+
 def test_odd_batches_train():
     # One person left over, whom batch normalisation could not take, and people without weight.
     rng = np.random.default_rng(0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import fairlearn.metrics as fairlearn
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ import pytest
 import torch
 
 import otfair
+from otfair.metrics import ViolationOf
 
 
 def sample(n: int = 200, seed: int = 0):
@@ -150,3 +153,15 @@ def test_crossed_columns_are_what_fairlearn_takes_several_for():
         y, h > 0.5, sensitive_features={"race": table["race"], "sex": sex}
     )
     assert otfair.equalized_odds_difference(h, crossed, y) == pytest.approx(theirs, abs=1e-12)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_scores_that_are_no_numbers_have_no_violation(bad):
+    # Of a model that diverged; 0 would call it fair.
+    violation = ViolationOf(otfair.DemographicParity().people(["a", "b"] * 4))
+    scores = np.linspace(0.1, 0.9, 8)
+    assert violation(scores) > 0
+    for wrong in (np.where(np.arange(8) == 3, bad, scores), np.full(8, bad)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert np.isnan(violation(wrong))

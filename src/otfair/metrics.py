@@ -142,7 +142,9 @@ class ViolationOf:
         self._strata = people.strata[kept].numpy().astype(np.float64)  # (d, K)
 
     def __call__(self, h: np.ndarray) -> float:
-        """Return the violation of scores h, (n,)."""
+        """Return the violation of scores h, (n,); NaN where some are not finite."""
+        if not np.isfinite(h).all():
+            return np.nan
         if not len(self._vectors):
             return 0.0
         offset = float(h.mean())  # centred numbers cancel less

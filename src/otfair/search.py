@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import TypeVar
@@ -29,7 +30,7 @@ def weakest_alpha(
     Parameters
     ----------
     train : makes the model of a strength, from a model of a nearby one.
-    violation : judges a model.
+    violation : judges a model; NaN, of one that went wrong, is never fair enough.
     start : the model without regularisation.
     limit : the largest violation allowed.
     remedy : what to do where none is fair enough.
@@ -42,8 +43,8 @@ def weakest_alpha(
             break
         model = train(alpha, tried[-1][2])
         tried.append((violation(model), alpha, model))
-    if tried[-1][0] > limit:
-        lowest, alpha, model = min(tried, key=lambda found: found[0])
+    if not tried[-1][0] <= limit:
+        lowest, alpha, model = min(tried, key=lambda found: (math.isnan(found[0]), found[0]))
         warnings.warn(
             f"no alpha up to {ALPHAS[-1]} meets max_violation={limit}: the lowest violation is "
             f"{lowest:.3g}, at alpha={alpha:g}. {remedy}",

@@ -157,12 +157,13 @@ class Training:
         optimizer = torch.optim.Adam(module.parameters(), lr=learning_rate)
         generator = torch.Generator().manual_seed(seed)
         module.train()
-        for _ in track(range(epochs), "epochs", verbose=self.verbose):
+        for epoch in track(range(1, epochs + 1), "epochs", verbose=self.verbose):
             total, penalties = 0.0, 0.0
             for rows in _batches(torch.randperm(len(X), generator=generator), batch_size):
                 if not bool(weight[rows].any()):
                     continue  # nobody counts
                 logits = _one_logit(module(X[rows]))
+                _refuse_diverged(logits, f"in epoch {epoch}", learning_rate)
                 entropy = nn.functional.binary_cross_entropy_with_logits(
                     logits.double(), y[rows], weight[rows]
                 )
@@ -186,6 +187,8 @@ class Training:
             self.history.append(
                 {"alpha": alpha, "loss": total, "penalty": penalties, "violation": violation}
             )
+        trained = torch.from_numpy(module_logits(module, self.X))
+        _refuse_diverged(trained, "after the last epoch", learning_rate)
 
     def settled(self, tol: float) -> bool:
         """Whether the loss fell by less than `tol` of its size over the last ten epochs."""
@@ -216,6 +219,16 @@ def _batches(order: Tensor, size: int) -> list[Tensor]:
     if len(batches) > 1 and len(batches[-1]) == 1:
         batches[-2:] = [torch.cat(batches[-2:])]
     return batches
+
+
+def _refuse_diverged(logits: Tensor, when: str, learning_rate: float) -> None:
+    wrong = int((~torch.isfinite(logits)).sum())
+    if wrong:
+        raise ValueError(
+            f"training diverged: {when}, {wrong} of {len(logits)} logits are NaN or infinite. "
+            f"Lower `learning_rate`, which is {learning_rate:g}; where that does not help, see "
+            "that `module` gives finite logits before training."
+        )
 
 
 def module_logits(module: nn.Module, X: np.ndarray) -> np.ndarray:
