@@ -185,11 +185,12 @@ def audit(
     1      equalized_odds       sex       0.33   0.09      0.27
     """
     started = time.perf_counter()
-    _check_settings(threshold, epsilon, n_bootstrap, time_budget, reference)
+    _check_settings(threshold, epsilon, n_bootstrap, random_state, time_budget, reference)
     settings: dict[str, object] = {
-        "threshold": threshold, "epsilon": epsilon, "n_bootstrap": n_bootstrap,
-        "random_state": random_state, "time_budget": time_budget, "reference": reference,
-        "skip_unscored": skip_unscored,
+        "threshold": float(threshold), "epsilon": float(epsilon), "n_bootstrap": int(n_bootstrap),
+        "random_state": int(random_state), "time_budget": float(time_budget),
+        "reference": None if reference is None else int(reference),
+        "skip_unscored": bool(skip_unscored),
     }  # fmt: skip
     same_people(
         {
@@ -286,14 +287,20 @@ def _affordable(n: int, compared: list[Compared], measure: Measure, budget: floa
 
 
 def _check_settings(
-    threshold: float, epsilon: float, n_bootstrap: int, time_budget: float, reference: int | None
-) -> None:
+    threshold: float, epsilon: float, n_bootstrap: int, random_state: int, time_budget: float,
+    reference: int | None,
+) -> None:  # fmt: skip
     if not math.isfinite(threshold) or not 0 <= threshold <= 1:
         raise ValueError(f"`threshold` must lie in [0, 1]; received {threshold!r}.")
     if not 0 < epsilon < math.inf:
         raise ValueError(f"`epsilon` must be positive and finite; received {epsilon!r}.")
     if n_bootstrap < 0:
         raise ValueError(f"`n_bootstrap` must not be negative; received {n_bootstrap!r}.")
+    if not isinstance(random_state, (int, np.integer)) or random_state < 0:
+        raise ValueError(
+            f"`random_state` must be a whole number from 0 on, so that the audit can be repeated; "
+            f"received {random_state!r}. Pass one, such as 0."
+        )
     if not time_budget > 0:
         raise ValueError(f"`time_budget` must be positive, in seconds; received {time_budget!r}.")
     if reference is not None and reference < 1:
