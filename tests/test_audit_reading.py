@@ -181,11 +181,28 @@ def test_a_report_says_what_the_positive_outcome_is():
         (["a", "b", "c"], "b", ("paid = not b", "paid = b")),
         ([1, 1, 1], None, ("paid = not 1", "paid = 1")),
         ([0, 0, 0], None, ("paid = 0", "paid = 1")),
+        ([0.0, 1.0, 0.0], None, ("paid = 0", "paid = 1")),
     ],
 )
 def test_both_outcomes_have_a_name(labels, positive, expected):
     column = pd.Series(labels, name="paid", index=[5, 6, 7])
-    assert outcomes(column, read_labels(column, positive), positive) == expected
+    assert outcomes(column, read_labels(column, positive)) == expected
+
+
+@pytest.mark.parametrize("positive", [1, 1.0, True, "1", np.int64(1)])
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [1, 0, np.nan] * (N // 3),
+        [True, False, np.nan] * (N // 3),
+        pl.Series([1, 0, None] * (N // 3)),
+        pd.Series([1, 0, None] * (N // 3), dtype="Int64"),
+    ],
+)
+def test_a_gap_does_not_change_which_label_is_positive(labels, positive):
+    people = read_all(labels=labels, positive_label=positive)
+    assert people.labels.tolist() == [1, 0] * (N // 3)
+    assert people.outcomes == ("label = 0", "label = 1")
 
 
 def test_other_labels_need_to_be_told():
@@ -208,6 +225,8 @@ def test_other_labels_need_to_be_told():
         (np.full(N, 0.5), "only one value here, 0.5"),
         ([f"person {i}" for i in range(N)], "60 groups, more than 50"),
         (pd.DataFrame(index=range(N)), "is empty"),
+        ({"tags": pd.Series([["a"], ["b"]] * (N // 2))}, "'tags' holds lists, .* `.map"),
+        (pl.DataFrame({"tags": [["a"], ["b", "c"]] * (N // 2)}), "'tags' holds lists"),
         (pd.DataFrame(np.zeros((N, 2)), columns=["a", "a"]), r"columns of one name: \['a'\]"),
     ],
 )
@@ -278,6 +297,26 @@ def test_columns_that_name_people_are_left_out_with_a_note():
     }
     assert found.left_out.keys() == reasons.keys()
     assert all(reason in found.left_out[name] for name, reason in reasons.items())
+
+
+def test_categories_of_any_kind_are_features():
+    # Numbers and intervals as categories are the text that they are written as.
+    X = pd.DataFrame(
+        {
+            "grade": pd.Categorical(rng.integers(3, size=N)),
+            "size": pd.cut(rng.normal(size=N), 4),
+            "fine": pd.cut(rng.normal(size=N), 60),
+        }
+    )
+    X.loc[3, "size"] = np.nan
+    found = columns(X)
+    assert list(found.table.columns) == ["grade", "size", "fine"]
+    text = X.astype(object).map(str).where(X.notna(), None)
+    assert found.encode(np.arange(N)) == pytest.approx(columns(text).encode(np.arange(N)))
+    a = otfair.audit(SCORES, X, sensitive_features=SEX, n_bootstrap=0)
+    assert str(X["size"][0]).replace("<", "&lt;") in a.to_html()
+    dates = pd.Series(pd.Categorical(pd.date_range("2020-01-01", periods=3).repeat(20)))
+    assert "date or time" in unsuited("seen", dates)
 
 
 def test_what_only_looks_like_an_identifier_is_kept_if_named():
@@ -352,6 +391,8 @@ def test_many_categories_are_merged_and_gaps_counted():
         "town: 55 values, of which the 49 most frequent are kept and the rest count as one",
     )
     assert found.encode(np.arange(3)).shape == (3, 51)
+    numbers = pd.DataFrame({"town": pd.Categorical(np.arange(220) % 55)})
+    assert columns(numbers, **options).encode(np.arange(3)).shape == (3, 50)
 
 
 def test_mixed_tables_with_gaps_work_as_they_are():

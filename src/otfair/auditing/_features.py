@@ -15,6 +15,7 @@ from otfair.auditing._copies import Copies, label_column, sensitive_column
 from otfair.auditing._reading import Audited
 from otfair.auditing._weighted import fit_encoder
 from otfair.encoder import TableEncoder
+from otfair.tables import plain_text
 
 MANY_VALUES = 50  # of a category; the rest become one
 OTHER = "(other)"
@@ -137,7 +138,8 @@ def unsuited(name: str, column: pd.Series[Any], guess: bool = True) -> str:
     timed = pd.api.types.is_datetime64_any_dtype(column) or isinstance(example, DATES)
     if timed or pd.api.types.is_timedelta64_dtype(column):
         return A_DATE
-    if not number and not isinstance(example, (str, bool, np.bool_, int, float)):
+    category = isinstance(column.dtype, pd.CategoricalDtype)  # whose values become text
+    if not (number or category or isinstance(example, (str, bool, np.bool_, int, float))):
         return f"neither a number nor a category ({type(example).__name__})"
     rows, distinct = len(present), present.nunique()
     if distinct == 1 and rows == len(column):
@@ -170,10 +172,12 @@ def _merged(column: pd.Series[Any]) -> tuple[pd.Series[Any], str]:
     if is_number(column):
         return column, ""
     counts = column.value_counts()
+    counts = counts[counts > 0]  # a category may have nobody
     if len(counts) <= MANY_VALUES:
         return column, ""
     frequent = set(counts.index[: MANY_VALUES - 1])
-    merged = column.astype(object).where(column.isna() | column.isin(frequent), OTHER)
+    texts = column.astype(object).map(plain_text, na_action="ignore")
+    merged = texts.where(column.isna() | column.isin(frequent), OTHER)
     return merged, (
         f"{column.name}: {len(counts)} values, of which the {MANY_VALUES - 1} most frequent are "
         f"kept and the rest count as one"

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from otfair.tables import plain_text
+
 # Labels that say themselves which one is positive.
 POSITIVE = {"1", "1.0", "true", "yes", "y", "t", "positive", "pos", "good", "accepted", "approved"}
 POSITIVE |= {"granted", "ja", "oui", "si", "sí", "sim"}
@@ -18,14 +20,21 @@ NEGATIVE |= {"-1", "-1.0", "nein", "nej", "nee", "non", "não"}
 
 def read_labels(column: pd.Series[Any], positive: object = None) -> np.ndarray:
     """Return labels as zeros and ones, (n,)."""
-    names = column.map(str)
+    values = column.astype(object)
+    names = values.map(plain_text)
     found = sorted(names.unique())
     if positive is not None:
-        if str(positive) not in found:
+        # A gap makes 1.0 of 1 and of True, and one is as good as the other.
+        chosen = {
+            plain_text(v)
+            for v in values.unique()
+            if v == positive or str(positive) in (str(v), plain_text(v))
+        }
+        if not chosen:
             raise ValueError(
                 f"`positive_label` is {positive!r}, which no label is; they are {found[:5]}."
             )
-        return (names == str(positive)).to_numpy(np.int64)
+        return names.isin(chosen).to_numpy(np.int64)
     if len(found) == 1 and found[0].casefold() in POSITIVE | NEGATIVE:
         return np.full(len(names), found[0].casefold() in POSITIVE, np.int64)
     if (known := positive_value(found)) is not None:
@@ -55,10 +64,10 @@ def likely_positive(values: Sequence[str]) -> str:
     return (yes if len(yes) == 1 else maybe or list(values))[-1]
 
 
-def outcomes(column: pd.Series[Any], labels: np.ndarray, positive: object) -> tuple[str, str]:
+def outcomes(column: pd.Series[Any], labels: np.ndarray) -> tuple[str, str]:
     """Say what the negative and the positive label are, such as "paid = no" and "paid = yes"."""
-    ones = column.iloc[np.flatnonzero(labels == 1)[:1]].to_list()
-    yes = (ones or [positive or 1])[0]
-    others = column[labels == 0].unique().tolist()
+    names = column.astype(object).map(plain_text)
+    yes = next(iter(names[labels == 1]), "1")
+    others = names[labels == 0].unique().tolist()
     no = others[0] if len(others) == 1 else f"not {yes}"
     return f"{column.name} = {no}", f"{column.name} = {yes}"

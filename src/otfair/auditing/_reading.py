@@ -119,7 +119,7 @@ def read(
     return Audited(
         scores=h[rows],
         labels=None if y is None else two,
-        outcomes=("", "") if y is None else outcomes(y.iloc[rows], two, positive_label),
+        outcomes=("", "") if y is None else outcomes(y.iloc[rows], two),
         weight=weight[rows],
         score=str(column.name),
         weighted="" if sample_weight is None else _name(sample_weight, "weight"),
@@ -256,6 +256,12 @@ def _sensitive(
     frame: pd.DataFrame, continuous: Columns, categorical: Columns
 ) -> tuple[Column, ...]:
     """Return groups as columns of text and numbers as columns of floats."""
+    for name in frame.columns:
+        if frame[name].dtype == object and frame[name].map(pd.api.types.is_list_like).any():
+            raise ValueError(
+                f"sensitive column {name!r} holds lists, where each person needs one value. Turn "
+                "them into text, as with `.map(str)`, or pass one column for each place."
+            )
     columns = named(to_columns(frame, "sensitive_features"))
     numbers = chosen_names(continuous, columns, "continuous")
     groups = chosen_names(categorical, columns, "categorical")
