@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -236,3 +237,29 @@ def test_a_table_of_copies_alone_has_no_feature(copied, tmp_path):
     assert said.code == 1
     assert "no feature is left of" in said.err
     assert "column 'gender' is no feature" in said.err
+
+
+def test_a_run_that_cannot_replace_all_of_an_earlier_one_replaces_none(tmp_path, monkeypatch):
+    target, names = tmp_path / "model", ("record.json", "model.bin", "extra.txt")
+
+    def run(text: str, *wrote: str) -> None:
+        with output_folder(target, names, False) as folder:
+            for name in wrote:
+                (folder / name).write_text(text if name != "record.json" else '{"otfair": 1}')
+
+    run("old", "record.json", "model.bin", "extra.txt")
+    run("new", "record.json", "model.bin")
+    assert sorted(path.name for path in target.iterdir()) == ["model.bin", "record.json"]
+    replace = Path.replace
+
+    def fails(self: Path, other: Path) -> Path:
+        if self.parent != target and other == target / "record.json" and "earlier" not in str(self):
+            raise OSError("disk full")
+        return replace(self, other)
+
+    monkeypatch.setattr(Path, "replace", fails)
+    with pytest.raises(TableError, match=r"can.t write to .*disk full"):
+        run("newer", "record.json", "model.bin", "extra.txt")
+    assert (target / "model.bin").read_text() == "new"
+    assert sorted(path.name for path in target.iterdir()) == ["model.bin", "record.json"]
+    assert list(tmp_path.iterdir()) == [target]

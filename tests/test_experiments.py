@@ -88,8 +88,11 @@ def test_what_is_no_store_is_refused_and_left_as_it_is(tmp_path):
     kept = other.read_bytes()
     (tmp_path / "text.sqlite").write_text("no database")
     (tmp_path / "text.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe\n")
+    with pytest.raises(ValueError, match="can't be used as a store of runs"):
+        Store(tmp_path / "text.sqlite")
     with Store(tmp_path / "a.sqlite") as store:
-        for name in ("other.sqlite", "text.sqlite", "text.csv"):
+        for name in ("other.sqlite", "text.sqlite", "text.csv", "bytes.csv"):
             with pytest.raises(ValueError, match="holds no results that can be read"):
                 store.merge(tmp_path / name)
     assert other.read_bytes() == kept

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from otfair.experiments import Result, plan, to_frame
-from otfair.experiments._claims import compare, mean_difference, paired
+from otfair.experiments._claims import Difference, compare, mean_difference
 
-PANEL = ("dutch", "sex", ("sex",))
 AHEAD = {"unfair": 0.0, "otf": 0.01, "norm": 0.0, "barycenter": -0.02}
 
 
@@ -24,28 +24,33 @@ def results(noise: float = 0.0, strongest: float = 1.0):
     return to_frame(out)
 
 
+def lead(frame: pd.DataFrame, notion: str, share: float = 0.5, against: str = "norm") -> Difference:
+    table = compare(frame, "full", "test").set_index(["notion", "share", "against"])
+    return table.loc[(notion, share, against), "difference"]
+
+
 def test_the_known_difference_is_found():
     # Past the first strength the curves are parallel lines, 0.01 and 0.03 apart.
     for share in (0.75, 0.5, 0.25):
-        found = paired(results(), PANEL, "peo", share=share)
+        found = lead(results(), "peo", share)
         assert (found.mean, found.low, found.splits) == (
             pytest.approx(0.01),
             pytest.approx(0.01),
             6,
         )
-    other = paired(results(), PANEL, "pdp", methods=("otf", "barycenter"))
+    other = lead(results(), "pdp", against="barycenter")
     assert other.mean == pytest.approx(0.03)
 
 
 def test_the_interval_is_students():
-    found = paired(results(noise=1e-3), PANEL, "pdp")
+    found = lead(results(noise=1e-3), "pdp")
     assert found.low < 0.01 < found.high
     assert 0 < found.high - found.low < 0.01
     assert found.mean == pytest.approx(0.5 * (found.low + found.high))
 
 
 def test_a_violation_that_is_not_reached_is_not_compared():
-    found = paired(results(strongest=0.5), PANEL, "pdp", share=0.25)
+    found = lead(results(strongest=0.5), "pdp", 0.25)
     assert found.splits == 0
     assert np.isnan(found.mean)
 

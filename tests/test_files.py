@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from otfair.files import replacing, write_bytes
@@ -46,3 +48,22 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch)
         write_bytes(path, b"new")
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_a_link_points_to_is_replaced_and_the_link_stays(tmp_path):
+    target, link = tmp_path / "real", tmp_path / "link"
+    target.write_bytes(b"old")
+    link.symlink_to(target)
+    write_bytes(link, b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+
+
+def test_what_is_no_file_is_never_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for target in (pipe, tmp_path):
+        with pytest.raises(OSError, match="a folder, a device or a pipe; name a file"):
+            write_bytes(target, b"new")
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]

@@ -20,6 +20,7 @@ def test_every_public_name_is_there_and_no_other():
     for name in otfair.__all__:
         assert getattr(otfair, name) is not None
     assert set(otfair.__all__) <= set(dir(otfair))
+    assert getattr(otfair, "audits.audit", None) is None
     for unknown in ("audits", "__unknown__", "_private"):
         with pytest.raises(AttributeError, match=f"module 'otfair' has no attribute '{unknown}'"):
             getattr(otfair, unknown)

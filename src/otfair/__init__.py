@@ -17,7 +17,7 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 def __getattr__(name: str) -> Any:
     """Import on first use: PyTorch takes seconds, in which a command must be able to be stopped."""
-    public = name == "__all__" or not name.startswith("_")
+    public = name == "__all__" or (name.isidentifier() and not name.startswith("_"))
     if public and find_spec(f"{__name__}.{name}"):
         return import_module(f"{__name__}.{name}")
     if public:

@@ -19,7 +19,13 @@ def beside(target: Path) -> Path:
 
 @contextlib.contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """Yield the path of a new file, which becomes `target` at the end if nothing goes wrong."""
+    """Yield the path of a new file, which becomes `target` at the end if nothing goes wrong.
+
+    Where `target` is a link, what it points to is replaced, and not the link.
+    """
+    target = target.resolve()
+    if target.exists() and not target.is_file():
+        raise OSError(f"{target} is a folder, a device or a pipe; name a file")
     part = beside(target)
     try:
         part.touch(exist_ok=False)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
 from io import BytesIO
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,9 +26,12 @@ def templates(*, escape: bool = True) -> Environment:
 
 def drawn(figure: Figure, kind: str, dpi: int = 110) -> bytes:
     """Return a figure as a file of its kind, the same bytes every time."""
+    import matplotlib
+
     out = BytesIO()
     dated = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}
-    figure.savefig(out, format=kind, dpi=dpi, metadata=dated[kind])
+    with matplotlib.rc_context({"svg.hashsalt": "otfair"}):  # else its ids are random
+        figure.savefig(out, format=kind, dpi=dpi, metadata=dated[kind])
     return out.getvalue()
 
 
@@ -39,7 +42,7 @@ def inline_svg(figure: Figure) -> Markup:
 
 
 def to_json(data: Any, indent: int | None = None) -> str:
-    """Return JSON, where what is not a number is null."""
+    """Return JSON, where what is missing or not a number is null, and dates are ISO's."""
     return json.dumps(_plain(data), indent=indent, ensure_ascii=False, allow_nan=False)
 
 
@@ -52,6 +55,8 @@ def _plain(value: Any) -> Any:
         return [_plain(row) for row in value.to_dict(orient="records")]
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
+    if value is pd.NA or value is pd.NaT or (isinstance(value, float) and not math.isfinite(value)):
         return None
-    return str(value) if isinstance(value, Path) else value
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    return value if isinstance(value, str | int | float | None) else str(value)

@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 
-import otfair
+from otfair.boosting_classifier import OTFBoostingClassifier
 from otfair.classifier import OTFClassifier
 from otfair.commands._task import Task, smaller
 from otfair.encoder import TableEncoder
@@ -44,13 +44,12 @@ def make_classifier(kind: str, notion: Notion, **settings: Any) -> Any:
     """Return a classifier that is not trained yet: a line, or boosted trees."""
     if kind == "logistic":
         return OTFClassifier(notion, **settings)
-    boosting = getattr(otfair, "OTFBoostingClassifier", None)
-    if boosting is None or importlib.util.find_spec(kind) is None:
+    if importlib.util.find_spec(kind) is None:
         raise TableError(
             f"--model {kind} needs {kind}, which is not installed. Install it with "
             f"`pip install 'otfair[{kind}]'`, or leave --model out."
         )
-    return boosting(booster=kind, notion=notion, **settings)
+    return OTFBoostingClassifier(booster=kind, notion=notion, **settings)
 
 
 def train(classifier: Any, task: Task) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from otfair.files import beside
+from otfair.files import beside, replacing
 from otfair.rendering import to_json
 from otfair.tables import TableError, shown
 
@@ -66,11 +66,21 @@ def _publish(stage: Path, target: Path, names: tuple[str, ...]) -> None:
         return
     staged = {file.name for file in stage.iterdir()}
     assert staged <= set(names), staged
+    earlier = stage / "earlier"
+    earlier.mkdir()
+    try:
+        _move(target, earlier, names)
+        _move(stage, target, names[::-1])  # the record last: without it nothing reads the folder
+    except OSError:
+        _move(target, stage, names)
+        _move(earlier, target, names[::-1])
+        raise
+
+
+def _move(source: Path, target: Path, names: tuple[str, ...]) -> None:
     for name in names:
-        if name in staged:
-            (stage / name).replace(target / name)
-        else:
-            (target / name).unlink(missing_ok=True)  # of an earlier run
+        if (source / name).exists():
+            (source / name).replace(target / name)
 
 
 @contextlib.contextmanager
@@ -82,18 +92,13 @@ def output_file(target: Path, *inputs: str) -> Iterator[Path]:
             raise TableError(f"{target} is the table that is read; choose another file with -o.")
     if target.is_dir():
         raise TableError(f"{target} is a folder; name a file in it with -o.")
-    part = beside(target)
-    try:
+    with contextlib.ExitStack() as stack:
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            part.touch(exist_ok=False)
+            part = stack.enter_context(replacing(target))
         except OSError as error:
             raise _unwritable(target, error) from None
         yield part
-        part.replace(target)
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink()
 
 
 def _unwritable(target: Path, error: OSError) -> TableError:

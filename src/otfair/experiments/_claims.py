@@ -109,22 +109,6 @@ def at(curve: pd.DataFrame, split: int, x: str, y: str, target: float) -> float:
     return float("nan")
 
 
-def paired(
-    frame: pd.DataFrame,
-    panel: Panel,
-    notion: str,
-    *,
-    protocol: str = "full",
-    part: str = "test",
-    share: float = 0.5,
-    methods: tuple[str, str] = ("otf", "norm"),
-) -> Difference:
-    """Compare the AUC of two methods where their violation is a share of the unfair model's."""
-    x, y = f"{part}_{notion}_{panel[1]}", f"{part}_auc"
-    one, other = (curve(frame, panel, notion, m, protocol=protocol) for m in methods)
-    return difference(one, other, one, x, y, share)
-
-
 def compare(frame: pd.DataFrame, protocol: str, part: str) -> pd.DataFrame:
     """Compare OTF with the norm and the barycenter in every panel, notion and share.
 

@@ -72,9 +72,16 @@ class Store:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self._db = sqlite3.connect(path, timeout=60)
-        self._db.execute("PRAGMA journal_mode=WAL")
-        with self._db:
-            self._db.execute(TABLE)
+        try:
+            self._db.execute("PRAGMA journal_mode=WAL")
+            with self._db:
+                self._db.execute(TABLE)
+        except sqlite3.DatabaseError as error:
+            self._db.close()
+            raise ValueError(
+                f"{path} can't be used as a store of runs ({error}). Choose another folder, or "
+                "move the file away and pass its CSV, if there is one, to `--take`."
+            ) from None
 
     def __enter__(self) -> Self:
         return self
@@ -112,7 +119,7 @@ class Store:
         before = self.done()
         try:
             self.add(read_csv(other) if other.suffix == ".csv" else read_store(other))
-        except (sqlite3.Error, KeyError, TypeError, json.JSONDecodeError) as error:
+        except (sqlite3.Error, KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 f"{other} holds no results that can be read ({error}); pass a store (runs.sqlite) "
                 "or its CSV, as `otfair reproduce` writes them."
