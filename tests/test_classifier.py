@@ -414,6 +414,17 @@ def test_adam_says_whether_it_settled(people):
     assert (short, long) == (False, True)
 
 
+def test_after_a_search_adam_speaks_of_the_strength_that_was_chosen(people):
+    X, y, S = people
+    m = OTFClassifier(solver="adam", epochs=10, learning_rate=0.05, random_state=0, balance=20.0)
+    found = clone(m).set_params(max_violation=0.05).fit(X, y, sensitive_features=S["sex"])
+    alone = m.set_params(alpha=found.alpha_).fit(X, y, sensitive_features=S["sex"])
+    np.testing.assert_array_equal(found.coef_, alone.coef_)
+    assert not found.converged_  # ten epochs never tell
+    assert not alone.converged_
+    assert found.history_[-10:] == alone.history_
+
+
 @pytest.mark.parametrize("settings", [{"max_violation": 0.05}, {"alpha": 0.5}, {"alpha": 0.0}])
 @pytest.mark.parametrize(("epochs", "when"), [(3, "in epoch 2"), (1, "after the last epoch")])
 def test_training_that_diverges_is_no_fair_model(settings, epochs, when):

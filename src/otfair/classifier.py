@@ -374,7 +374,8 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
             if hasattr(self, name):
                 delattr(self, name)
         if isinstance(model, nn.Module):
-            self.n_iter_, self.converged_ = self.epochs, stage.training.settled(SETTLED)
+            settled = stage.training.settled(self.alpha_, SETTLED)
+            self.n_iter_, self.converged_ = self.epochs, settled
             if self.module is not None:
                 self.module_ = model
                 return

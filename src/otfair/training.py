@@ -190,9 +190,12 @@ class Training:
         trained = torch.from_numpy(module_logits(module, self.X))
         _refuse_diverged(trained, "after the last epoch", learning_rate)
 
-    def settled(self, tol: float) -> bool:
-        """Whether the loss fell by less than `tol` of its size over the last ten epochs."""
-        losses = [record["loss"] for record in self.history]
+    def settled(self, alpha: float, tol: float) -> bool:
+        """Whether the loss at a strength fell by less than `tol` of its size in the last ten epochs.
+
+        What was trained at other strengths does not count.
+        """
+        losses = [record["loss"] for record in self.history if record["alpha"] == alpha]
         if len(losses) < 20:
             return False
         before, last = np.mean(losses[-20:-10]), np.mean(losses[-10:])
