@@ -191,10 +191,7 @@ class Training:
         _refuse_diverged(trained, "after the last epoch", learning_rate)
 
     def settled(self, alpha: float, tol: float) -> bool:
-        """Whether the loss at a strength fell by less than `tol` of its size in the last ten epochs.
-
-        What was trained at other strengths does not count.
-        """
+        """Whether the loss at one strength fell by less than `tol` of its size over ten epochs."""
         losses = [record["loss"] for record in self.history if record["alpha"] == alpha]
         if len(losses) < 20:
             return False
