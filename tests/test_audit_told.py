@@ -78,6 +78,26 @@ def test_a_rate_at_an_end_is_not_certain():
     assert 0.03 < fair.rate_difference.high < 0.15
 
 
+@pytest.mark.parametrize(("scale", "shift"), [(1e-7, 0.0), (1e-9, 0.0), (1e-7, 0.9)])
+def test_scores_that_hardly_differ_are_as_unfair(data, scale, shift):
+    options = {"sensitive_features": data.sensitive_features[["sex", "age"]], "labels": data.y}
+    h = np.asarray(data.truth.scores)
+    plain, tiny = (otfair.audit(x, n_bootstrap=20, **options) for x in (h, shift + scale * h))
+    for a, b in zip(plain.violations, tiny.violations):
+        for one, two in ((a.value.value, b.value.value), (a.value.high, b.value.high)):
+            assert two == approx(one, rel=1e-5)
+        assert b.chance == approx(a.chance, rel=1e-5)
+        wide = [[g.mean_score.high - g.mean_score.low for g in v.groups] for v in (a, b)]
+        assert wide[1] == approx(scale * np.array(wide[0]), rel=1e-5)
+
+
+def test_equal_scores_within_a_label_are_fair(data):
+    h = np.where(data.y == 1, 0.7, 0.1 + 1e-17)
+    options = {"sensitive_features": data.sensitive_features[["sex", "age"]], "labels": data.y}
+    fair = otfair.audit(h, notions="equalized_odds", n_bootstrap=20, **options)
+    assert [(v.value.value, v.value.high, v.chance) for v in fair.violations] == [(0, 0, 0)] * 2
+
+
 def test_a_group_of_one_says_next_to_nothing():
     h = np.linspace(0.1, 0.9, 60)
     a = otfair.audit(h, sensitive_features=["a"] * 59 + ["b"])

@@ -26,6 +26,7 @@ BY_LABEL = ("equalized_odds", "equal_opportunity", "predictive_equality")
 QUARTERS = 4  # of a continuous attribute, for tables and pictures
 FEW = 30  # people: fewer are too few to say
 MOST_TYPES = 400  # of people; more would be too few people each, and too many to show
+ROUNDING = 1e-24  # of the largest square: a smaller spread is that of equal numbers
 WIDE = 0.2  # interval of a rate: a wider one says too little
 
 
@@ -157,30 +158,32 @@ def judge(audited: Audited, compared: Compared, threshold: float, counts: np.nda
     G, S = len(names), len(compared.strata.names)
     inside = compared.strata.codes >= 0
     cells = np.where(inside, compared.strata.codes * G + compared.groups.codes, -1)
-    columns = [w, w * h, w * h**2, w * (h > threshold)] + ([] if y is None else [w * y])
+    strata = np.where(inside, compared.strata.codes, -1)
+    centre, z = _centred(h, w, strata, S)  # centred numbers cancel less
+    columns = [w, w * z, w * z**2, w * (h > threshold)] + ([] if y is None else [w * y])
     A = by_cell(cells, S * G, *columns)
     s = compared.numbers
     if s is not None:
-        s = (s - s.mean()) / s.std()
-        strata = np.where(inside, compared.strata.codes, -1)
-        A = sp.csr_array(sp.vstack([A, by_cell(strata, S, w * s, w * s**2, w * s * h)]))
+        _, s = _centred(s / np.abs(s).max(), w, strata, S)
+        A = sp.csr_array(sp.vstack([A, by_cell(strata, S, w * s, w * s**2, w * s * z)]))
     sums = resample(A, counts)  # (R, q S G [+ 3 S])
     cut = len(columns) * S * G
     W, first, second, positive, *labelled = np.moveaxis(
         sums[:, :cut].reshape(len(sums), len(columns), S, G), 1, 0
     )
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean, rate = first / W, positive / W
+        mean, rate = centre[:, None] + first / W, positive / W
         base = labelled[0] / W if labelled else None
         count = W[0] ** 2 / np.bincount(cells[inside], w[inside] ** 2, S * G).reshape(S, G)
         rng = np.random.default_rng(0)
         mean, rate = (_unsure(values, count, rng) for values in (mean, rate))
         base = None if base is None else _unsure(base, count, rng)
+        least = ROUNDING * float(np.abs(h).max()) ** 2
         if s is None:
-            rows = _group_correlations(W, first, second)  # (R, S, G)
+            rows = _group_correlations(W, first, second, least)  # (R, S, G)
         else:
             moments = np.moveaxis(sums[:, cut:].reshape(len(sums), 3, S), 1, 0)
-            rows = _correlations(W, first, second, moments)[..., None]  # (R, S, 1)
+            rows = _correlations(W, first, second, moments, least)[..., None]  # (R, S, 1)
         largest = np.abs(rows).max((1, 2))
         off = np.abs(rows[1:] - rows[0]).max((1, 2))
     worst = np.unravel_index(int(np.abs(rows[0]).argmax()), rows[0].shape)
@@ -202,6 +205,16 @@ def judge(audited: Audited, compared: Compared, threshold: float, counts: np.nda
             if sizes[s_, g]
         ),
     )
+
+
+def _centred(
+    x: np.ndarray, w: np.ndarray, strata: np.ndarray, S: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean of each stratum, (S,), and numbers less that of their own, (n,)."""
+    inside = strata >= 0
+    size, total = (np.bincount(strata[inside], v[inside], S) for v in (w, w * x))
+    mean = total / np.where(size > 0, size, 1.0)
+    return mean, x - mean[strata]
 
 
 def _group(
@@ -228,31 +241,34 @@ def _unsure(values: np.ndarray, count: np.ndarray, rng: np.random.Generator) -> 
     """
     again = np.where(np.isnan(values), values[0], values)
     out = values.copy()
-    for cell in zip(*np.nonzero((np.ptp(again, axis=0) < 1e-12) & (count > 0))):
+    same = np.ptp(again, axis=0) <= 1e-12 * np.abs(values[0])
+    for cell in zip(*np.nonzero(same & (count > 0))):
         share, n = np.clip(values[0][cell], 0.0, 1.0), count[cell]
         out[1:, *cell] = rng.beta(n * share + 1, n * (1 - share) + 1, len(values) - 1)
     return out
 
 
-def _group_correlations(W: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+def _group_correlations(
+    W: np.ndarray, first: np.ndarray, second: np.ndarray, least: float
+) -> np.ndarray:
     """Pearson correlation of scores and each group within its stratum, (R, S, G)."""
     size = W.sum(-1, keepdims=True)
     centre = first.sum(-1, keepdims=True) / size
     spread = second.sum(-1, keepdims=True) / size - centre**2
     share = W / size
     rows = (first / W - centre) * np.sqrt(share / (1 - share) / spread)
-    return np.where(np.isfinite(rows) & (spread > 1e-14), rows, 0.0)
+    return np.where(np.isfinite(rows) & (spread > least), rows, 0.0)
 
 
 def _correlations(
-    W: np.ndarray, first: np.ndarray, second: np.ndarray, moments: np.ndarray
+    W: np.ndarray, first: np.ndarray, second: np.ndarray, moments: np.ndarray, least: float
 ) -> np.ndarray:
     """Pearson correlation of scores and a continuous attribute within each stratum, (R, S)."""
     size, h, hh = (x.sum(-1) for x in (W, first, second))
     h, hh, s, ss, hs = (x / size for x in (h, hh, *moments))
-    spread = (hh - h**2) * (ss - s**2)
-    rows = (hs - h * s) / np.sqrt(spread)
-    return np.where(np.isfinite(rows) & (spread > 1e-14), rows, 0.0)
+    spread, own = hh - h**2, ss - s**2
+    rows = (hs - h * s) / np.sqrt(spread * own)
+    return np.where(np.isfinite(rows) & (spread > least) & (own > ROUNDING), rows, 0.0)
 
 
 def _spread(values: np.ndarray) -> Estimate:
