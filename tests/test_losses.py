@@ -266,6 +266,24 @@ def test_a_weight_is_so_many_copies(make):
     assert ratio == pytest.approx(copied.balance_(b.logits[copies], b.y[copies]), rel=1e-4)
 
 
+@pytest.mark.parametrize("make", [otfair.OTFLoss, otfair.NormLoss])
+def test_a_weight_is_so_many_copies_in_the_balance_of_a_batch(make):
+    b = make_batch(30)
+    weight = torch.randint(1, 5, (30,), generator=torch.Generator().manual_seed(1))
+    copies = torch.repeat_interleave(torch.arange(30), weight)
+    parity, group = otfair.DemographicParity(), b.S.argmax(1)
+    typed, copied = parity.people(group, None, weight), parity.people(group[copies])
+    loss = make(parity)
+    ratio = loss.balance_(b.logits, b.y, b.X, typed)
+    expected = loss.balance_(b.logits[copies], b.y[copies], b.X[copies], copied)
+    assert ratio == pytest.approx(expected, rel=1e-4)
+    # Weights of a dataset, which this batch is not of, do not count.
+    loss.fit(*b.people, sample_weight=weight.double())
+    assert loss.balance_(b.logits, b.y, b.X, typed) == pytest.approx(expected, rel=1e-4)
+    plain = make(parity).balance_(b.logits, b.y, b.X, b.S)
+    assert loss.balance_(b.logits, b.y, b.X, b.S) == pytest.approx(plain, rel=1e-4)
+
+
 # Batches that miss groups
 
 

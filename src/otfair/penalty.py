@@ -150,8 +150,9 @@ class FairnessLoss(nn.Module, ABC):
         value = self._value(given, features, sensitive, strata, index, None)
         (pull,) = torch.autograd.grad(value, logits)
         w = torch.ones_like(raw)
-        if self._people is not None and not people:
-            w = self._people.weight.to(raw.device)
+        known = sensitive if people else self._people
+        if isinstance(known, People):
+            w = known.weight.to(raw.device)
             w = w if index is None else w[_rows(index, len(w)).to(raw.device)]
         # Of a copy: the cross-entropy's derivative is (h - y) / sum w, the penalty's pull / w.
         entropy = (torch.sigmoid(logits.detach()) - y) / w.sum() * w.sqrt()
