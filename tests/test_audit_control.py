@@ -110,8 +110,16 @@ def test_a_weight_counts_as_copies_in_bins_and_quarters(data, monkeypatch):
 def test_too_many_conditions_are_refused(data, monkeypatch):
     monkeypatch.setattr(_groups, "MOST_TYPES", 100)
     within = pd.DataFrame({"a": np.arange(300) % 40, "b": np.arange(300) % 37})
-    with pytest.raises(ValueError, match="Condition on fewer columns"):
+    with pytest.raises(ValueError, match=r"more than 100\. Condition on fewer columns"):
         audit(data, control_features=within.astype(str))
+    monkeypatch.setattr(_groups, "ENTRIES", 120 * 300)  # a number may have more types
+    age = np.random.default_rng(0).random(300)
+    with pytest.raises(ValueError, match=r"'age' would compare .*, more than 120\."):
+        otfair.audit(
+            data.truth.scores,
+            sensitive_features={"age": age},
+            control_features=within[["a"]].astype(str),
+        )
 
 
 @pytest.mark.parametrize(

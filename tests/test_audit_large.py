@@ -45,7 +45,7 @@ def measure(audited):
 def problems(audited, measure):
     """Every notion and attribute, with the distances to its types."""
     for notion in ("demographic_parity", "equalized_odds"):
-        for c in compare(audited, read_notions(notion, audited.labels)[0]):
+        for c in compare(audited, read_notions(notion, labelled=True)):
             types, K = c.people.types.numpy(), len(c.people.type_names)
             yield c, measure.to_types(types, K, audited.weight, audited.scores).nearest
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -154,10 +153,12 @@ def audit(
         scores. Without `X`, or where no column is left, distances are ignored.
     sensitive_features : one or many columns, each audited by itself.
     labels : (n,) outcomes, with two values.
-    notions : names or notions; by default demographic parity and, with labels, equalized odds.
+    notions : names or notions; by default demographic parity and, with labels, equalized odds. One
+        that is `intersectional` has its groups crossed into one attribute, and is audited by it.
     threshold : a score above it is a positive decision.
     sample_weight : (n,), a person of weight w counts as w copies.
-    continuous, categorical : sensitive columns to be read as numbers, or as groups.
+    continuous, categorical : sensitive columns to be read as numbers, or as groups, beside those
+        that a notion names.
     positive_label : which label is positive, where its name does not tell.
     drop : columns of `X` to leave out.
     keep : columns of `X` to use even if they look like identifiers, or like copies.
@@ -198,15 +199,15 @@ def audit(
             "sample_weight": sample_weight, "control_features": control_features,
         }
     )  # fmt: skip
+    asked = read_notions(notions, labels is not None)
     people = read(
         scores, X, sensitive_features, labels, sample_weight,
-        continuous=continuous, categorical=categorical, positive_label=positive_label,
+        continuous=_all_names(continuous, *(notion.continuous for notion in asked)),
+        categorical=_all_names(categorical, *(notion.categorical for notion in asked)),
+        positive_label=positive_label,
         control_features=control_features, skip_unscored=skip_unscored,
     )  # fmt: skip
-    asked = read_notions(notions, people.labels, people.controls)
-    by_notion = [compare(people, notion) for notion in asked]
-    order = [column.name for column in people.columns]
-    compared = sorted(chain(*by_notion), key=lambda c: order.index(c.attribute))
+    compared = compare(people, asked)
     choice = choose_columns(people, drop, keep)
     features = read_features(choice, people.weight)
     n = len(people)
@@ -266,6 +267,11 @@ def audit(
         people=people,
         features=features,
     )
+
+
+def _all_names(*chosen: Columns) -> list[str | int]:
+    """Return the columns that any of several settings names, each one or many."""
+    return [name for one in chosen for name in ([one] if isinstance(one, (str, int)) else one)]
 
 
 def _write(path: Path, text: str) -> None:

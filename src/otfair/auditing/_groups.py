@@ -5,14 +5,15 @@ Maths: docs/audit.md. Everything is a function of sums over (group, stratum) cel
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 
 from otfair.arrays import Column
-from otfair.attributes import Attribute, Strata, number_types, read_group
+from otfair.attributes import Attribute, Strata, cross, number_types, read_group
 from otfair.auditing._binning import quantile_codes, range_names
 from otfair.auditing._reading import Audited
 from otfair.auditing._resampling import by_cell, estimate, resample
@@ -51,13 +52,10 @@ def notion_name(notion: Notion) -> str:
     return "".join("_" * (c.isupper() and i > 0) + c.lower() for i, c in enumerate(words))
 
 
-def read_notions(
-    notions: object, labels: np.ndarray | None, controls: tuple[Column, ...] = ()
-) -> list[_GroupNotion]:
-    """Return the notions that are audited, without their reading of columns."""
-    within = ConditionalParity(control=[str(column.name) for column in controls])
+def read_notions(notions: object, labelled: bool) -> list[_GroupNotion]:
+    """Return the notions that are to be audited; by default those that labels allow."""
     if notions is None:
-        notions = ["demographic_parity"] + ["equalized_odds"] * (labels is not None)
+        notions = ["demographic_parity"] + ["equalized_odds"] * labelled
     given = [notions] if isinstance(notions, (str, Notion)) else list(notions)  # type: ignore[call-overload]
     out: list[_GroupNotion] = []
     for one in given:
@@ -67,23 +65,54 @@ def read_notions(
                 f"an audit compares groups, which {type(notion).__name__} does not: pass notions "
                 "by name, stacked ones one by one, and use `exact_otf` for one of your own."
             )
-        control = notion.control if isinstance(notion, ConditionalParity) else ()
-        out.append(ConditionalParity(control=control) if control else type(notion)())
-    if controls:
-        out = [*(one for one in out if one != ConditionalParity()), within]
-    elif ConditionalParity() in out:
+        if notion.encoded:
+            raise ValueError(
+                f"an audit reads columns of zeros and ones as groups anyhow, and can't leave the "
+                f"zeros out: pass {type(notion).__name__} without `encoded`, and name columns of "
+                "other numbers in `continuous`."
+            )
+        out.append(notion)
+    return out
+
+
+def _conditioned(
+    notions: Sequence[_GroupNotion], controls: tuple[Column, ...]
+) -> list[_GroupNotion]:
+    """Let conditional parity be within the controls, which ask for it even if nobody else does."""
+    names = [str(column.name) for column in controls]
+    free = [one for one in notions if isinstance(one, ConditionalParity) and not one.control]
+    if free and not names:
         raise ValueError(
             "conditional parity compares people within the values of some columns, and there are "
             "none: pass them as `control_features`. To compare within labels, ask for "
             "'equalized_odds'."
         )
+    within = free or ([ConditionalParity()] if names else [])
+    out = [
+        *(one for one in notions if one not in free),
+        *(replace(one, control=names) for one in within),
+    ]
     if not out:
         raise ValueError("`notions` is empty; pass at least one, such as 'demographic_parity'.")
     return out
 
 
-def compare(audited: Audited, notion: _GroupNotion) -> list[Compared]:
-    """Return one comparison for each attribute that a notion speaks of."""
+def compare(audited: Audited, notions: Sequence[_GroupNotion]) -> list[Compared]:
+    """Return one comparison for each attribute that a notion speaks of, by attribute.
+
+    Those that share distances are side by side, and none is there twice.
+    """
+    found: dict[tuple[str, ...], Compared] = {}
+    for notion in _conditioned(notions, audited.controls):
+        for c in _compare_by(audited, notion):
+            found.setdefault((c.notion, c.attribute, *c.strata.names), c)
+    order = [str(column.name) for column in audited.columns]
+    order += [c.attribute for c in found.values()]  # crossed ones come last
+    keys = [c.fine_key for c in found.values()]
+    return sorted(found.values(), key=lambda c: (order.index(c.attribute), keys.index(c.fine_key)))
+
+
+def _compare_by(audited: Audited, notion: _GroupNotion) -> list[Compared]:
     columns, labels = list(audited.columns), audited.labels
     if isinstance(notion, ConditionalParity):
         columns += audited.controls
@@ -98,26 +127,32 @@ def compare(audited: Audited, notion: _GroupNotion) -> list[Compared]:
             f"{notion_name(notion)} compares people with {' or '.join(strata.names)}, and there "
             "are none. Check the labels, or ask for another notion."
         )
-    return [_compare(audited, notion, strata, column) for column in kept]
+    numbers = [column for column in kept if column.values.dtype.kind == "f"]
+    groups = [read_group(column) for column in kept if column.values.dtype.kind != "f"]
+    groups = cross(groups) if notion.intersectional else groups
+    every: list[Column | Attribute] = [*groups, *numbers]
+    return [_compare(audited, notion, strata, one) for one in every]
 
 
-def _compare(audited: Audited, notion: Notion, strata: Strata, column: Column) -> Compared:
-    numbers = column.values if column.values.dtype.kind == "f" else None
+def _compare(
+    audited: Audited, notion: Notion, strata: Strata, column: Column | Attribute
+) -> Compared:
+    numbers = None if isinstance(column, Attribute) else column.values
     bins, most = None, MOST_TYPES
     by_label = audited.labels is not None and not isinstance(notion, ConditionalParity)
-    if numbers is None:
-        moved = groups = read_group(column)
+    if isinstance(column, Attribute):
+        moved = groups = column
     else:
         most = max(most, ENTRIES // len(audited))
         room = max(BINS, ENTRIES // len(audited) // (2 if by_label else len(strata.names)))
-        moved, groups = bin_numbers(numbers, str(column.name), room, audited.weight)
-        bins = len(moved.values) if len(np.unique(numbers)) > room else None
+        moved, groups = bin_numbers(column.values, str(column.name), room, audited.weight)
+        bins = len(moved.values) if len(np.unique(column.values)) > room else None
     types, first = number_types(strata.codes, [moved])
     if len(first) > most:
         raise ValueError(
-            f"{notion_name(notion)} by {column.name!r} would compare {len(first)} groups within "
-            f"{len(np.unique(strata.codes))} values of what it is conditioned on, more than "
-            f"{MOST_TYPES} in all. Condition on fewer columns, or merge rare values."
+            f"{notion_name(notion)} by {column.name!r} would compare {len(first)} kinds of people "
+            f"({len(np.unique(strata.codes))} values of what it is conditioned on), more than "
+            f"{most}. Condition on fewer columns, cross fewer, or merge rare values."
         )
     fine, key = types, (str(column.name), *strata.names)
     if by_label:

@@ -265,6 +265,11 @@ def _sensitive(
     columns = named(to_columns(frame, "sensitive_features"))
     numbers = chosen_names(continuous, columns, "continuous")
     groups = chosen_names(categorical, columns, "categorical")
+    if both := sorted(numbers & groups):
+        raise ValueError(
+            f"sensitive columns {both} are named as both continuous and categorical, by `audit` or "
+            "by its notions, and an audit reads a column in one way. Name them once."
+        )
     out = []
     for column in columns:
         name = str(column.name)
