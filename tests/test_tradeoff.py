@@ -168,6 +168,28 @@ def test_cost_features_may_name_columns_before_encoding(data):
     )
 
 
+def test_one_column_is_a_cost_feature_by_name_or_position(data):
+    # Of the table before encoding, where gaps make a second column of it.
+    X = data.X.assign(income=np.where(np.arange(900) % 7, data.X["income"], np.nan))
+    settings = {
+        "sensitive_features": data.sensitive_features[["sex"]], "alphas": [0.5], "n_bootstrap": 0
+    }  # fmt: skip
+    position, width = X.columns.get_loc("income"), X.shape[1]
+    both = ["income", "income is missing"]
+    curves = [
+        otfair.tradeoff_curve(
+            X, data.y, estimator=otfair.OTFClassifier(cost_features=chosen), **settings
+        )
+        for chosen in (both, ["income"], "income", position, [position - width])
+    ]
+    for curve in curves[1:]:
+        pd.testing.assert_frame_equal(curve, curves[0])
+    for wrong in ("incom", width, 1.5):
+        clf = otfair.OTFClassifier(cost_features=wrong)
+        with pytest.raises(ValueError, match="`cost_features`"):
+            otfair.tradeoff_curve(X, data.y, estimator=clf, **settings)
+
+
 def test_numbers_have_no_differences_of_decisions(data):
     X = otfair.TableEncoder().fit_transform(data.X)
     S = data.sensitive_features

@@ -38,7 +38,7 @@ from otfair.notions import Notion, as_notion
 from otfair.saving import SaveMixin
 from otfair.search import weakest_alpha
 from otfair.tree_features import is_category, tree_matrix
-from otfair.validation import check_ranges, split_people, two_classes
+from otfair.validation import check_ranges, encoded_columns, split_people, two_classes
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,8 @@ class OTFBoostingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type:
     validation_fraction : share of the people kept out of training to judge `max_violation`.
     balance : "auto" (docs/boosting.md says how), or the penalty's factor.
     n_estimators : rounds of boosting.
-    cost_features : names or positions of the columns by which people are alike; all by default.
+    cost_features : names, positions or a mask of the columns by which people are alike; all by
+        default.
     geometry : who is like whom among the training people, in place of that.
     n_jobs : threads of the booster; all by default.
     random_state : seed of the booster, and of the validation share.
@@ -241,11 +242,12 @@ class OTFBoostingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type:
 
     def cost_matrix_of(self, X: Array) -> np.ndarray:
         """Return the encoded features by which people of X are alike, (n, q)."""
+        check_is_fitted(self)
         encoder = TableEncoder()
         encoder.columns_, encoder.n_features_in_ = self.columns_, self.n_features_in_
         if hasattr(self, "feature_names_in_"):
             encoder.feature_names_in_ = self.feature_names_in_
-        return np.asarray(encoder.transform(X)[:, self._positions()])
+        return self._alike(encoder.transform(X))
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
@@ -317,9 +319,9 @@ class OTFBoostingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type:
         )
         objective, self.balance_ = None, 1.0
         if needed and people is not None:
-            alike = encoded[kept][:, self._positions()]
             trained, geometry = people.take(kept), self.geometry
             if geometry is None:
+                alike = self._alike(encoded[kept])
                 geometry = cloud(alike, trained.weight, "euclidean", "max")
             objective = self._objective().fit_people(trained, labels[kept], geometry)
             if self.balance == "auto":
@@ -340,29 +342,11 @@ class OTFBoostingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type:
         same_length("y", len(y), n, "X")
         return two_classes(self, y)
 
-    def _positions(self) -> list[int]:
-        """Return the encoded columns of `cost_features`, given by name or position."""
-        width = np.cumsum([0, *(len(column.mean) for column in self.columns_)])
+    def _alike(self, encoded: np.ndarray) -> np.ndarray:
+        """Return those of encoded features that are `cost_features`, (n, q)."""
         if self.cost_features is None:
-            return list(range(width[-1]))
-        names = [column.name for column in self.columns_]
-        given = self.cost_features
-        given = [given] if isinstance(given, (str, Integral)) else list(given)
-        if len(given) == len(names) and all(isinstance(item, (bool, np.bool_)) for item in given):
-            given = np.flatnonzero(given).tolist()
-        chosen: set[int] = set()
-        for item in given:
-            if item in names:
-                chosen.add(names.index(item))
-            elif isinstance(item, Integral) and not isinstance(item, bool) and item < len(names):
-                chosen.add(range(len(names))[int(item)])
-            else:
-                raise ValueError(f"`cost_features` names {item!r}; X has {names}.")
-        if not chosen:
-            raise ValueError(
-                "`cost_features` chooses no column; name those by which people are alike."
-            )
-        return [k for j in sorted(chosen) for k in range(width[j], width[j + 1])]
+            return encoded
+        return encoded[:, encoded_columns(self.cost_features, self.columns_)]
 
     def _train(self, stage: _Stage, alpha: float) -> Ensemble:
         params = dict(self._more)

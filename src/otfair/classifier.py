@@ -35,7 +35,7 @@ from otfair.search import weakest_alpha
 from otfair.training import RESIDUAL, Stage, Training, module_logits
 from otfair.validation import (
     check_settings,
-    cost_positions,
+    chosen_columns,
     read_training_data,
     split_people,
 )
@@ -66,7 +66,8 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
         this is post-processing: it moves towards fairness and forgets the labels. A trained
         `module` is gone on from as it is.
     standardize : bring features to mean 0 and variance 1 first.
-    cost_features : names or positions of the columns by which people are alike; all by default.
+    cost_features : names, positions or a mask of the columns by which people are alike; all by
+        default. The name of a column from before `TableEncoder` stands for all that came of it.
     geometry : who is like whom among the training people, in place of that.
     max_iter, tol : iterations of L-BFGS, and the relative decrease over ten of them that ends it.
     epochs, batch_size, learning_rate : of Adam.
@@ -226,6 +227,11 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
         likely = (self.decision_function(X) > 0).astype(int)
         return np.asarray(self.classes_[likely])
 
+    def cost_matrix_of(self, X: Array) -> np.ndarray:
+        """Return the scaled features by which people of X are alike, (n, q)."""
+        check_is_fitted(self)
+        return self._alike(self._scaled(validate_data(self, X, dtype=np.float64, reset=False)))
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
@@ -299,6 +305,13 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
     def _scaled(self, X: np.ndarray) -> np.ndarray:
         return np.asarray((X - self._mean) / self._spread)
 
+    def _alike(self, Z: np.ndarray) -> np.ndarray:
+        """Return those of scaled features that are `cost_features`, (n, q)."""
+        if self.cost_features is None:
+            return Z
+        names, own = getattr(self, "feature_names_in_", ()), range(self.n_features_in_)
+        return Z[:, chosen_columns(self.cost_features, names, [[j] for j in own])]
+
     def _given(self) -> np.ndarray:
         """Weights of the classifier `init` for scaled features, its intercept last."""
         coef, bias = (np.asarray(getattr(self.init, f"{n}_", ())) for n in ("coef", "intercept"))
@@ -327,8 +340,7 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
             return loss.fit_people(people)
         if loss.solver != "newton" and not self._by_adam:
             loss.warm_start = False  # or else the objective would change from call to call
-        chosen = slice(None) if self.cost_features is None else cost_positions(self)
-        features = training.X[:, chosen]
+        features = self._alike(training.X)
         if self.mode == "batch":
             training.batches = (features, people)
             return loss

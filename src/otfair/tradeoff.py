@@ -28,7 +28,7 @@ from otfair.notions import DemographicParity, EqualizedOdds, Notion, as_notion
 from otfair.otf import adjusted_otf
 from otfair.penalty import FairnessLoss
 from otfair.progress import track
-from otfair.validation import cost_positions
+from otfair.validation import encoded_columns
 
 ALPHAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 METRICS = (
@@ -79,8 +79,8 @@ def tradeoff_curve(
     notion, regularizer : as for `OTFClassifier`; by default those of the `estimator`.
     alphas : strengths; 0 to 0.9 in steps of 0.1 by default.
     estimator : an `OTFClassifier` or `OTFBoostingClassifier` with settings of your own; its alpha
-        and max_violation are not used. Its `cost_features` may name columns of a table as they are
-        before encoding. Boosted trees see the table itself.
+        and max_violation are not used. Its `cost_features` are columns of a table as it is before
+        encoding. Boosted trees see the table itself.
     test_size, random_state : of the split, which is stratified by label.
     n_jobs : processes to judge the models with; more than one pay for large tables only.
     n_bootstrap : resamples of people for the intervals; without any, they have no width.
@@ -116,8 +116,8 @@ def tradeoff_curve(
         np.arange(len(labels)), test_size=test_size, random_state=random_state, stratify=labels
     )
     raw = isinstance(estimator, OTFBoostingClassifier)
-    parts, encoded = _features(X, fit, test, raw=raw)
-    estimator = _settle(estimator, notion, regularizer, encoded)
+    parts, encoder = _features(X, fit, test, raw=raw)
+    estimator = _settle(estimator, notion, regularizer, encoder)
     split = [
         (name, Z, labels[rows], _take(sensitive_features, rows))
         for name, Z, rows in (("train", parts[0], fit), ("test", parts[1], test))
@@ -228,7 +228,7 @@ class _Judge:
         loss = model.regularizer
         if not isinstance(loss, OTFLoss):
             loss = OTFLoss(model.notion, model.epsilon)
-        self.geometry = PointCloud(_alike(model, X), cost=loss.cost, scale=loss.scale)
+        self.geometry = PointCloud(model.cost_matrix_of(X), cost=loss.cost, scale=loss.scale)
         self.epsilon = loss.epsilon
         self.constraints = c = as_notion(model.notion).constraints(sensitive, y)
         # Now, so that processes need not compute them again.
@@ -271,14 +271,6 @@ class _Judge:
         violations = [ViolationOf(replace(p, weight=weight))(h) for p in self.people]
         differences = [of(decided, w) for of in self.differences] or [np.nan, np.nan]
         return [_auc(ranks, self.y, w), *violations, *differences]
-
-
-def _alike(model: Estimator, X: Array) -> np.ndarray:
-    """Return the features by which a model calls people alike, (n, q)."""
-    if isinstance(model, OTFBoostingClassifier):
-        return model.cost_matrix_of(X)
-    chosen = slice(None) if model.cost_features is None else cost_positions(model)
-    return np.asarray(model._scaled(np.asarray(X, dtype=np.float64))[:, chosen])
 
 
 def _row(model: Estimator, judges: dict[str, _Judge]) -> dict[str, float]:
@@ -328,24 +320,23 @@ def _read_alphas(alphas: Iterable[float] | None) -> list[float]:
 
 def _features(
     X: Array, fit: np.ndarray, test: np.ndarray, *, raw: bool
-) -> tuple[list[Array], dict[str, list[str]]]:
-    """Return the features of both parts, and what became of each column of a table."""
+) -> tuple[list[Array], TableEncoder | None]:
+    """Return the features of both parts, and what encoded them."""
     table = nw.from_native(X, eager_only=True, pass_through=True)
     if raw:
-        return [_take(X, rows) for rows in (fit, test)], {}
+        return [_take(X, rows) for rows in (fit, test)], None
     if not isinstance(table, nw.DataFrame):
         X = np.asarray(X)
-        return [X[fit], X[test]], {}
+        return [X[fit], X[test]], None
     encoder = TableEncoder().set_output(transform="pandas").fit(_take(X, fit))
-    parts = [encoder.transform(_take(X, rows)) for rows in (fit, test)]
-    return parts, {column.name: column.outputs for column in encoder.columns_}
+    return [encoder.transform(_take(X, rows)) for rows in (fit, test)], encoder
 
 
 def _settle(
     estimator: Estimator | None,
     notion: Notion | str | None,
     regularizer: str | FairnessLoss | None,
-    encoded: dict[str, list[str]],
+    encoder: TableEncoder | None,
 ) -> Estimator:
     """Return the classifier to train, with the settings that were given."""
     estimator = OTFClassifier() if estimator is None else estimator
@@ -362,10 +353,8 @@ def _settle(
     given = {"notion": notion, "regularizer": regularizer}
     settled: Estimator = clone(estimator)
     settled.set_params(**{name: value for name, value in given.items() if value is not None})
-    if settled.cost_features is not None:
-        settled.cost_features = [
-            name for item in settled.cost_features for name in encoded.get(item, [item])
-        ]
+    if settled.cost_features is not None and encoder is not None:
+        settled.cost_features = encoded_columns(settled.cost_features, encoder.columns_)
     return settled
 
 

@@ -1,9 +1,10 @@
-"""What an `OTFClassifier` accepts: its settings, and the table it is trained on."""
+"""What classifiers accept: their settings, and the tables they are trained on."""
 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from otfair.arrays import Array
+from otfair.encoder import _Column
 from otfair.geometry import Geometry
 from otfair.penalty import FairnessLoss
 
@@ -103,31 +105,74 @@ def split_people(estimator: Any, labels: np.ndarray) -> tuple[np.ndarray, np.nda
     return np.sort(kept), np.sort(judged)
 
 
-def cost_positions(estimator: Any) -> list[int]:
-    """Positions of the columns of `cost_features`, given by name, position or mask.
+def chosen_columns(given: Any, names: Sequence[str], blocks: Sequence[Sequence[int]]) -> list[int]:
+    """Return the encoded columns of `cost_features`, each once, in their order.
 
-    The name of a column from before `TableEncoder` stands for all that came of it.
+    Parameters
+    ----------
+    given : names, positions or a mask of columns; a name or a position alone is one column.
+    names : of the encoded columns; none where they have none. The name of a column from before
+        `TableEncoder` stands for all that came of it.
+    blocks : for each column that a position or a mask speaks of, its encoded columns.
     """
-    given, count = estimator.cost_features, estimator.n_features_in_
-    given = [given] if isinstance(given, (str, numbers.Integral)) else list(given)
-    names = [str(name) for name in getattr(estimator, "feature_names_in_", [])]
-    if len(given) == count and all(isinstance(item, (bool, np.bool_)) for item in given):
+    count, head = len(blocks), "`cost_features` must name columns, or give positions or a mask"
+    if isinstance(given, str) or _is_position(given):
+        given = [given]
+    try:
+        given = list(given)
+    except TypeError:
+        raise ValueError(f"{head}; received {given!r}. Pass a list of columns.") from None
+    if given and all(isinstance(item, (bool, np.bool_)) for item in given):
+        if len(given) != count:
+            raise ValueError(f"{head} of all {count} columns of X; received {len(given)} entries.")
         given = np.flatnonzero(given).tolist()
-    out: list[int] = []
+    by_name: dict[str, list[int]] = {}
+    for position, name in enumerate(names):
+        for known in _known_as(name):
+            by_name.setdefault(known, []).append(position)
+    chosen: set[int] = set()
     for item in given:
-        found = [j for j, name in enumerate(names) if name == item or name.startswith(f"{item}=")]
-        if not found and isinstance(item, numbers.Integral) and not isinstance(item, bool):
-            found = [int(item)] if 0 <= int(item) < count else []
-        if not found:
-            known = names or (
+        if isinstance(item, str) and item in by_name:
+            chosen.update(by_name[item])
+        elif _is_position(item) and -count <= int(item) < count:
+            chosen.update(blocks[int(item)])
+        elif isinstance(item, str):
+            has = list(dict.fromkeys(_known_as(name)[0] for name in names)) or (
                 f"no names, only the positions below {count}; for names, pass a data frame, or in "
                 'a pipeline call `set_output(transform="pandas")`'
             )
-            raise ValueError(f"`cost_features` names {item!r}; X has {known}.")
-        out += found
-    if not out:
+            raise ValueError(f"`cost_features` names {item!r}; X has {has}.")
+        else:
+            raise ValueError(
+                f"`cost_features` names {item!r}; X has {count} columns. Pass positions from "
+                f"{-count} to {count - 1}, or names."
+            )
+    if not chosen:
         raise ValueError("`cost_features` chooses no column; name those by which people are alike.")
-    return out
+    return sorted(chosen)
+
+
+def encoded_columns(given: Any, columns: Sequence[_Column]) -> list[int]:
+    """Return the encoded columns of `cost_features`, given as columns of a table before encoding.
+
+    Parameters
+    ----------
+    given : as for `chosen_columns`; a name may be that of an encoded column too.
+    columns : what a `TableEncoder` learnt of each column.
+    """
+    ends = np.cumsum([0, *(len(column.mean) for column in columns)]).tolist()
+    names = [name for column in columns for name in column.outputs]
+    return chosen_columns(given, names, [range(a, b) for a, b in pairwise(ends)])
+
+
+def _is_position(item: Any) -> bool:
+    return isinstance(item, numbers.Integral) and not isinstance(item, bool)
+
+
+def _known_as(name: str) -> list[str]:
+    """Return the names by which an encoded column is known, from the shortest to its own."""
+    parts = name.removesuffix(" is missing").split("=")
+    return list(dict.fromkeys([*("=".join(parts[:k]) for k in range(1, len(parts) + 1)), name]))
 
 
 def read_training_data(
