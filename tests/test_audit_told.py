@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 from scipy.spatial.distance import pdist
 
 import otfair
-from otfair.auditing import _groups, _report
+from otfair.auditing import _costs, _groups, _report
 from otfair.auditing._solving import TOLL
 from otfair.auditing._weighted import typical
 
@@ -174,6 +174,49 @@ def test_people_who_differ_a_little_do_not_differ_in_nothing():
     assert f"row {giver}, client_id &lt;c{giver}&gt;" in a.to_html()
     twins = otfair.audit(h, X[["near"]].round(0), sensitive_features=group, n_bootstrap=0)
     assert _report.pairs(twins, twins.findings[0])[0].differs == "nothing"
+
+
+@pytest.mark.parametrize(
+    ("differ", "alike", "words", "said"),
+    [
+        (50, 0, ", 20 more features", "and 20 more features, of which 20 differ<"),
+        (35, 5, ", 5 more features", "and 10 more features, of which 5 differ<"),
+        (10, 30, ", x9", "and 10 more features that are alike<"),
+    ],
+)
+def test_features_that_are_not_shown_are_not_called_alike(differ, alike, words, said):
+    rng = np.random.default_rng(0)
+    group = np.repeat(["a", "b"], 20)
+    X = {f"x{k}": (group == "a") + rng.normal(0, 1e-3, 40) for k in range(differ)}
+    X |= {f"one {k}": np.arange(40) == 39 for k in range(alike)}  # of one person only
+    h = 0.3 + 0.2 * (group == "a") + 0.2 * rng.random(40)
+    a = otfair.audit(h, X, sensitive_features=group, n_bootstrap=0)
+    pairs = _report.pairs(a, a.findings[0])
+    assert pairs[0].differs.endswith(words)
+    assert said in a.to_html()
+
+
+def test_what_a_solver_does_not_find_is_told(data, monkeypatch):
+    def fails(*args, **options):
+        raise otfair.TransportError("the linear program failed: rescale `cost`")
+
+    options = {"sensitive_features": data.sensitive_features["sex"], "n_bootstrap": 0}
+    with monkeypatch.context() as patch:
+        patch.setattr(_costs, "adjusted_otf", fails)
+        a = otfair.audit(data.truth.scores, data.X, **options)
+    said = "sex, demographic_parity: no smooth cost was found: the linear program failed: rescale"
+    assert a.record.notes[-1].startswith(said)
+    assert (a.findings[0].cost.exact.value > 0, a.findings[0].cost.smooth) == (True, None)
+    assert "no smooth cost was found" in a.to_html()
+    assert "Euclidean" in a.to_html()
+    monkeypatch.setattr(_costs, "solve", fails)
+    a = otfair.audit(data.truth.scores, data.X, **options)
+    assert "no cheapest plan was found: the linear program failed" in a.record.notes[-1]
+    assert a.findings[0].cost.exact is None
+    page = a.to_html()
+    assert "no cheapest plan was found" in page
+    assert "Euclidean" not in page
+    assert "none: no cost was found that they are part of" in page
 
 
 def test_indexes_that_differ_are_an_error(data):

@@ -248,7 +248,7 @@ def audit(
         outcome=people.outcomes[1],
         columns_used=() if features is None else tuple(map(str, features.table.columns)),
         columns_left_out=choice.left_out,
-        notes=choice.notes,
+        notes=(*choice.notes, *(_failure(f) for f in findings if f.cost.failure)),
         missing={} if features is None else features.missing,
         settings=settings
         | {"notions": sorted({c.notion for c in compared})}
@@ -267,6 +267,10 @@ def audit(
         people=people,
         features=features,
     )
+
+
+def _failure(finding: Finding) -> str:
+    return f"{finding.attribute}, {finding.notion}: {finding.cost.failure}"
 
 
 def _all_names(*chosen: Columns) -> list[str | int]:

@@ -28,7 +28,7 @@ from otfair.status import TransportError
 def transport(
     audited: Audited, compared: Compared, to_types: ToTypes | None, counts: np.ndarray
 ) -> Cost:
-    """Return the costs of fairness under one notion for one attribute."""
+    """Return the costs of fairness under one notion for one attribute, or why there are none."""
     types = compared.people.types.numpy()
     K, w = len(compared.people.type_names), audited.weight
     h = np.maximum(audited.scores, TINY)
@@ -36,34 +36,41 @@ def transport(
     if to_types is None:
         return cost
     total = float(w @ h)
+    sampling, smooth, failure = None, None, ""
     try:
         solved = solve(compared.people, h, to_types.nearest)
-    except TransportError:
-        return cost
+        if to_types.reference is not None:
+            sampling = with_everybody(compared.people, h, to_types, solved)
+    except TransportError as error:
+        return replace(cost, failure=f"no cheapest plan was found: {error}")
     pairs, shown = _pairs(compared, solved.plan, to_types, total)
     moved = float(pairs.mass.sum())
     value = float(pairs.mass @ pairs.distance)
-    exact, sampling = _interval(compared, solved, w * h, to_types.nearest, counts), None
-    if to_types.reference is not None:
-        sampling = with_everybody(compared.people, h, to_types, solved)
-        exact = _both(exact, sampling)
+    fair = _after(audited, pairs, total)
+    exact = _interval(compared, solved, w * h, to_types.nearest, counts)
+    exact = exact if sampling is None else _both(exact, sampling)
+    try:
+        smooth = _smooth(compared.people, h, to_types, exact.value)
+    except TransportError as error:
+        failure = f"no smooth cost was found: {error}"
     return replace(
         cost,
         exact=exact,
         plan=value,
         gap=solved.gap / total,
-        smooth=_smooth(compared.people, h, to_types, exact.value),
+        smooth=smooth,
         smoothed=len(to_types.smoothed),
         moved=moved,
         distance=exact.value / moved if moved else 0.0,
         destinations=len(h) if to_types.reference is None else len(to_types.reference),
         sampling=None if sampling is None else (sampling.low, sampling.high),
         bins=compared.bins,
-        left=_left(audited, compared, _after(audited, pairs, total)) if compared.bins else None,
-        piled=float(_after(audited, pairs, total).max()),
+        left=_left(audited, compared, fair) if compared.bins else None,
+        piled=float(fair.max()),
         types=shown,
         flows=_flows(pairs, shown),
         pairs=pairs,
+        failure=failure,
     )
 
 
@@ -77,7 +84,7 @@ def _both(people: Estimate, sampling: Estimate) -> Estimate:
     return Estimate(sampling.value, max(0.0, low), high)
 
 
-def _smooth(people: People, h: np.ndarray, to_types: ToTypes, exact: float) -> float | None:
+def _smooth(people: People, h: np.ndarray, to_types: ToTypes, exact: float) -> float:
     """Return the adjusted cost; soft distances may be negative, and a shift of all cancels.
 
     People drawn by their score make too much of chance, in the exact cost as in this one: of them
@@ -85,17 +92,14 @@ def _smooth(people: People, h: np.ndarray, to_types: ToTypes, exact: float) -> f
     """
     shifted = to_types.soft - min(0.0, float(to_types.soft.min()))
     share = 1.0
-    try:
-        if to_types.reference is None:
-            few, scores = stand_ins(people, h, to_types.smoothed)
-        else:
-            every = np.ones(len(to_types.checked), dtype=bool)
-            few, scores = drawn(people, people.weight.numpy() * h, to_types, every)
-            of_few = solve(few, scores, to_types.whole).value / float(few.weight.numpy() @ scores)
-            share = exact / of_few if of_few > 0 else 1.0
-        answer = adjusted_otf(scores, CostMatrix(shifted), by_types(few), epsilon=to_types.epsilon)
-    except TransportError:
-        return None
+    if to_types.reference is None:
+        few, scores = stand_ins(people, h, to_types.smoothed)
+    else:
+        every = np.ones(len(to_types.checked), dtype=bool)
+        few, scores = drawn(people, people.weight.numpy() * h, to_types, every)
+        of_few = solve(few, scores, to_types.whole).value / float(few.weight.numpy() @ scores)
+        share = exact / of_few if of_few > 0 else 1.0
+    answer = adjusted_otf(scores, CostMatrix(shifted), by_types(few), epsilon=to_types.epsilon)
     return share * answer.value / float(few.weight.numpy() @ scores)
 
 

@@ -37,7 +37,6 @@ class Features:
 
     table: pd.DataFrame  # as shown to readers
     encoder: TableEncoder
-    left_out: dict[str, str]  # column, why
     missing: dict[str, int]
 
     def encode(self, rows: np.ndarray) -> np.ndarray:
@@ -100,12 +99,7 @@ def read_features(choice: Choice, weight: np.ndarray) -> Features | None:
         return None
     table = pd.DataFrame(choice.columns)
     missing = {str(k): int(v) for k, v in table.isna().sum().items() if v}
-    return Features(
-        table=table,
-        encoder=fit_encoder(table, weight),
-        left_out=choice.left_out,
-        missing=missing,
-    )
+    return Features(table=table, encoder=fit_encoder(table, weight), missing=missing)
 
 
 def _known(names: Iterable[str], what: str, X: pd.DataFrame) -> list[str]:

@@ -14,7 +14,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from otfair.auditing._drawing import calibrations, densities, dots, percent, rocs, sankey
-from otfair.auditing._features import Features, is_number
+from otfair.auditing._features import is_number
 from otfair.auditing._groups import FEW, WIDE
 from otfair.auditing._results import (
     Cost,
@@ -77,12 +77,14 @@ class Pair:
     distance: float
     features: list[tuple[str, str, str, bool]]  # name, giver's, receiver's, whether they differ
     hidden: int  # features not shown
+    unlike: int  # of these, how many differ
 
     @property
     def differs(self) -> str:
         """The features that differ, in words."""
         names = [name for name, _, _, differs in self.features if differs]
         little = f"nothing by more than {NEAR} standard deviations" if self.distance else "nothing"
+        names += [f"{self.unlike} more features"] * (self.unlike > 0)
         return ", ".join(names) or little
 
 
@@ -101,6 +103,7 @@ def page(audit: Audit) -> str:
         wide=WIDE,
         pairs=lambda finding: pairs(audit, finding),
         near=NEAR,
+        found=any(finding.cost.exact for finding in audit.findings),
     )
 
 
@@ -177,24 +180,25 @@ def pairs(audit: Audit, finding: Finding) -> list[Pair]:
                 number=k + 1,
                 giver=short(finding, finding.cost.types[found.giver_type[k]]),
                 receiver=short(finding, finding.cost.types[found.receiver_type[k]]),
-                giver_row=_row(audit, features, i),
-                receiver_row=_row(audit, features, j),
+                giver_row=_row(audit, i),
+                receiver_row=_row(audit, j),
                 giver_score=float(h[i]),
                 receiver_score=float(h[j]),
                 mass=float(found.mass[k]),
                 distance=float(found.distance[k]),
                 features=rows_of[:SHOWN_FEATURES],
-                hidden=max(0, len(rows_of) - SHOWN_FEATURES),
+                hidden=len(rows_of[SHOWN_FEATURES:]),
+                unlike=sum(row[3] for row in rows_of[SHOWN_FEATURES:]),
             )
         )
     return out
 
 
-def _row(audit: Audit, features: Features, person: int) -> str:
+def _row(audit: Audit, person: int) -> str:
     """Say where a person is in the user's table, and what columns that name people call them."""
     row, given, places = int(audit.people.rows[person]), audit.people.features, audit.places
     said = [f"row {row}" if places is None else f"{places.what} {places.numbers[row]}"]
-    for name, why in features.left_out.items():
+    for name, why in audit.record.columns_left_out.items():
         if "looks like an identifier" in why and given is not None:
             said.append(f"{name} {given[name].iloc[person]}")
     return brief(", ".join(said))

@@ -139,6 +139,7 @@ class Cost:
     types : names of the types of people that flows are between.
     flows : score between types, the largest first.
     pairs : score between people.
+    failure : what a solver did not find, and why; "" where nothing failed.
     """
 
     least_moved: Estimate
@@ -157,6 +158,7 @@ class Cost:
     types: tuple[str, ...] = ()
     flows: tuple[Flow, ...] = ()
     pairs: Pairs | None = None
+    failure: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,16 +32,16 @@ class Solved:
     ----------
     plan : (n, K) score that goes from each person to each type.
     value : what it costs.
-    gap : by how much it may be dearer than the optimum; the toll is in it.
     duals : (d,) of the constraints.
     price : (K,) what a unit of score is worth at each type, g_k'mu.
+    gap : by how much it may be dearer than the optimum, the toll included; infinite until judged.
     """
 
     plan: sp.csr_array
     value: float
-    gap: float
     duals: np.ndarray
     price: np.ndarray
+    gap: float = np.inf
 
 
 def by_types(people: People) -> Constraints:
@@ -104,7 +104,6 @@ def _at_once(people: People, h: np.ndarray, D: np.ndarray) -> Solved:
     return Solved(
         plan=plan,
         value=float((plan * D).sum()),
-        gap=max(0.0, t.gap),
         duals=np.asarray(t.constraint_duals),
         price=np.asarray(t.problem.vectors.T @ t.mu),
     )
