@@ -14,6 +14,7 @@ import xgboost
 from estimators import SuppliesAttribute
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -121,6 +122,17 @@ def test_the_weakest_strength_that_is_fair_enough(data, sex):
     assert clf.violation_ > 0.05  # no fairer than asked for
 
 
+def test_after_a_search_the_history_is_that_of_the_model_which_was_kept(data, sex):
+    settings = {"random_state": 0, "balance": 30.0, **SMALL}
+    found = OTFBoostingClassifier(max_violation=0.08, **settings)
+    found.fit(data.X, data.y, sensitive_features=sex)
+    alone = OTFBoostingClassifier(alpha=found.alpha_, **settings)
+    alone.fit(data.X, data.y, sensitive_features=sex)
+    np.testing.assert_allclose(found.history_, alone.history_, rtol=1e-3)
+    free = OTFBoostingClassifier(max_violation=0.99, **settings)
+    assert free.fit(data.X, data.y, sensitive_features=sex).history_ == []
+
+
 def test_people_held_out_judge_the_violation(data, sex):
     clf = OTFBoostingClassifier(max_violation=0.1, validation_fraction=0.4, random_state=0, **SMALL)
     clf.fit(data.X, data.y, sensitive_features=sex)
@@ -199,6 +211,46 @@ def test_saved_in_the_boosters_own_format_and_loaded(data, sex, booster, tmp_pat
         assert lightgbm.Booster(model_str=clf.model_text_).num_trees() == 20
     refit = again.fit(data.X, data.y, sensitive_features=sex)
     np.testing.assert_allclose(refit.predict_proba(data.X), theirs, atol=1e-3)
+
+
+@pytest.mark.parametrize("booster", BOOSTERS)
+def test_a_booster_that_was_chosen_for_later_leaves_the_model_as_it_is(data, booster, tmp_path):
+    clf = OTFBoostingClassifier(booster, alpha=0, **SMALL).fit(data.X, data.y)
+    theirs = clf.predict_proba(data.X)
+    clf.set_params(booster=next(name for name in BOOSTERS if name != booster))
+    clf.save(tmp_path / "model.safetensors")
+    loaded = OTFBoostingClassifier.load(tmp_path / "model.safetensors")
+    for again in (pickle.loads(pickle.dumps(clf)), loaded):
+        np.testing.assert_array_equal(again.predict_proba(data.X), theirs)
+        assert again.booster != booster
+
+
+@pytest.mark.parametrize(
+    ("settings", "change"),
+    [
+        ({}, {"sensitive_features": None}),
+        ({}, {"sensitive_features": ["a"] * 300}),
+        ({}, {"y": np.arange(300) % 3}),
+        ({}, {"sample_weight": np.full(300, -1.0)}),
+        ({"cost_features": "height"}, {}),
+        ({"tree_method": "nonsense"}, {}),
+    ],
+)
+def test_a_fit_that_fails_leaves_the_classifier_as_it_was(data, sex, settings, change):
+    good = {"X": data.X[:300], "y": data.y[:300], "sensitive_features": sex[:300]}
+    bad = {**good, "X": data.X[:300].drop(columns="income"), **change}
+    clf = OTFBoostingClassifier(balance=30.0, **SMALL)
+    failing = clone(clf).set_params(**settings)
+    with pytest.raises((ValueError, xgboost.core.XGBoostError)):
+        failing.fit(**bad)
+    with pytest.raises(NotFittedError):
+        failing.predict(bad["X"])
+    clf.fit(**good)
+    expected, held = clf.predict_proba(good["X"]), set(vars(clf))
+    with pytest.raises((ValueError, xgboost.core.XGBoostError)):
+        clf.set_params(**settings).fit(**bad)
+    np.testing.assert_array_equal(clf.predict_proba(good["X"]), expected)
+    assert set(vars(clf)) - held <= {"_more"}
 
 
 def test_a_pipeline_a_search_and_routing(data, sex):

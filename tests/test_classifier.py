@@ -13,6 +13,7 @@ import torch
 from estimators import SuppliesAttribute
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
@@ -324,6 +325,32 @@ def test_bad_input_gets_a_clear_error(settings, change, message):
     data |= {"sensitive_features": rng.choice(["a", "b"], 60)} | change
     with pytest.raises(ValueError, match=message):
         OTFClassifier(**settings).fit(**data)
+
+
+@pytest.mark.parametrize(
+    ("settings", "change"),
+    [
+        ({}, {"sensitive_features": None}),
+        ({}, {"y": np.arange(60) % 3}),
+        ({"cost_features": "height"}, {}),
+        ({"solver": "adam", "learning_rate": 1e30}, {}),
+    ],
+)
+def test_a_fit_that_fails_leaves_the_classifier_as_it_was(settings, change):
+    rng = np.random.default_rng(0)
+    good = {"X": rng.normal(size=(60, 2)), "y": np.arange(60) % 2}
+    good |= {"sensitive_features": rng.choice(["a", "b"], 60)}
+    bad = {**good, "X": 1e20 * rng.normal(size=(60, 3)), **change}
+    clf = OTFClassifier(balance=1.0, standardize=False)
+    failing = clone(clf).set_params(**settings)
+    with pytest.raises(ValueError, match=r"."):
+        failing.fit(**bad)
+    with pytest.raises(NotFittedError):
+        failing.predict(bad["X"])
+    expected = clf.fit(**good).predict_proba(good["X"])
+    with pytest.raises(ValueError, match=r"."):
+        clf.set_params(**settings).fit(**bad)
+    np.testing.assert_array_equal(clf.predict_proba(good["X"]), expected)
 
 
 def test_bad_features_get_a_clear_error():

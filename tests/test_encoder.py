@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -283,6 +284,19 @@ def test_wrong_columns_are_named():
 def test_what_can_not_be_encoded_is_named(table, error, said):
     with pytest.raises(error, match=said):
         TableEncoder().fit(table)
+
+
+def test_a_fit_that_fails_leaves_the_encoder_as_it_was():
+    good, bad = pd.DataFrame({"age": [1, 2]}), pd.DataFrame({"x": [1, 2], "raw": [b"a", b"b"]})
+    encoder = TableEncoder()
+    with pytest.raises(TypeError, match="'raw'"):
+        encoder.fit(bad)
+    with pytest.raises(NotFittedError):
+        encoder.transform(good)
+    encoder.fit(good)
+    with pytest.raises(TypeError, match="'raw'"):
+        encoder.fit(bad)
+    assert encoder.transform(good).tolist() == [[-1], [1]]
 
 
 def test_number_that_turns_into_text_is_named():

@@ -43,6 +43,7 @@ def test_every_core_module_has_a_layer():
         "_public",
         "barycenter",
         "batches",
+        "binary",
         "boosted_people",
         "boosters",
         "boosting",

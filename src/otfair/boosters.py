@@ -99,14 +99,13 @@ def to_text(booster: Any) -> str:
     return str(booster.model_to_string())
 
 
-def from_text(name: str, text: str) -> Any:
-    """Return the booster that `to_text` wrote."""
-    module = _module(name)
-    if name == "xgboost":
-        booster = module.Booster()
-        booster.load_model(bytearray(text.encode()))
-        return booster
-    return module.Booster(model_str=text)
+def from_text(text: str) -> Any:
+    """Return the booster that `to_text` wrote; JSON tells XGBoost's from LightGBM's."""
+    if not text.startswith("{"):
+        return _module("lightgbm").Booster(model_str=text)
+    booster = _module("xgboost").Booster()
+    booster.load_model(bytearray(text.encode()))
+    return booster
 
 
 def _module(name: str) -> Any:

@@ -19,6 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, _check_y, check_is_fi
 
 from otfair.arrays import Array
 from otfair.attributes import same_length
+from otfair.binary import BinaryClassifier, all_or_nothing
 from otfair.boosters import (
     BOOSTERS,
     Ensemble,
@@ -34,11 +35,11 @@ from otfair.encoder import TableEncoder
 from otfair.geometry import Geometry
 from otfair.losses import cloud
 from otfair.metrics import ViolationOf
-from otfair.notions import Notion, as_notion
+from otfair.notions import Notion
 from otfair.saving import SaveMixin
 from otfair.search import weakest_alpha
 from otfair.tree_features import is_category, tree_matrix
-from otfair.validation import check_ranges, encoded_columns, split_people, two_classes
+from otfair.validation import check_ranges, encoded_columns, read_people, split_people, two_classes
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,16 @@ class _Stage:
         return self.judge(expit(model.margins(self.judged, self.data.categories)))
 
 
-class OTFBoostingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(frozen=True)
+class _Trained:
+    """A model, and how it was trained."""
+
+    alpha: float
+    model: Ensemble
+    history: list[float]  # the penalty of each round
+
+
+class OTFBoostingClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Boosted trees with a fairness penalty; predicting never needs the sensitive features.
 
     Tables of numbers and categories go in as they are, missing values included: the trees see the
@@ -175,20 +185,19 @@ class OTFBoostingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type:
         """
         self._check_settings()
         needed = bool(self.alpha) or self.max_violation is not None
-        stage = self._begin(X, y, sensitive_features, sample_weight, needed)
-        self.alpha_ = float(self.alpha)
-        if self.max_violation is None:
-            model = self._train(stage, self.alpha)
-        else:
-            self.alpha_, model = weakest_alpha(
+        with all_or_nothing(self):
+            stage = self._begin(X, y, sensitive_features, sample_weight, needed)
+            if self.max_violation is None:
+                return self._keep(self._train(stage, self.alpha), stage)
+            _, trained = weakest_alpha(
                 lambda alpha, _: self._train(stage, alpha),
-                stage.violation,
+                lambda trained: stage.violation(trained.model),
                 self._train(stage, 0.0),
                 self.max_violation,
                 remedy="Allow more of it, add rounds (`n_estimators`), or add features.",
                 verbose=self.verbose,
             )
-        return self._keep(model, stage)
+            return self._keep(trained, stage)
 
     def fit_path(
         self,
@@ -208,7 +217,6 @@ class OTFBoostingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type:
                 stage = fitted._begin(X, y, sensitive_features, sample_weight, True)
             else:
                 fitted.__dict__ |= {**first.__dict__, "alpha": alpha}
-            fitted.alpha_ = float(alpha)
             yield fitted._keep(fitted._train(stage, alpha), stage)
 
     def decision_function(self, X: Array) -> np.ndarray:
@@ -217,22 +225,12 @@ class OTFBoostingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type:
         rows = tree_matrix(self, X, self.columns_)
         return Ensemble(self.booster_, self.offset_).margins(rows, is_category(self.columns_))
 
-    def predict_proba(self, X: Array) -> np.ndarray:
-        """Return the probabilities of the two classes, (n, 2)."""
-        positive = expit(self.decision_function(X))
-        return np.column_stack([1 - positive, positive])
-
-    def predict(self, X: Array) -> np.ndarray:
-        """Return the likelier class of each person, (n,)."""
-        likely = (self.decision_function(X) > 0).astype(int)
-        return np.asarray(self.classes_[likely])
-
     @property
     def booster_(self) -> Any:
         """The trained booster, made from its text where it was loaded."""
         check_is_fitted(self)
         if "_booster" not in vars(self):
-            self._booster = from_text(self.booster, self.model_text_)
+            self._booster = from_text(self.model_text_)
         return self._booster
 
     @property
@@ -255,7 +253,6 @@ class OTFBoostingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type:
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.string = True
@@ -301,15 +298,7 @@ class OTFBoostingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type:
                 sample_weight, encoded, dtype=np.float64, ensure_non_negative=True
             )
         kept, judged = split_people(self, labels)
-        people = None
-        if sensitive_features is not None:
-            people = as_notion(self.notion).people(sensitive_features, labels, weight)
-            same_length("sensitive_features", len(people.types), len(raw), "X")
-        elif needed:
-            raise ValueError(
-                "`sensitive_features` are missing; pass `fit(X, y, sensitive_features=...)`, "
-                "or set `alpha=0` for a model without fairness."
-            )
+        people = read_people(self.notion, sensitive_features, labels, weight, needed)
         data = TreeData(
             raw[kept],
             labels[kept],
@@ -348,7 +337,7 @@ class OTFBoostingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type:
             return encoded
         return encoded[:, encoded_columns(self.cost_features, self.columns_)]
 
-    def _train(self, stage: _Stage, alpha: float) -> Ensemble:
+    def _train(self, stage: _Stage, alpha: float) -> _Trained:
         params = dict(self._more)
         if self.n_jobs is not None:
             params["n_jobs"] = self.n_jobs
@@ -360,11 +349,11 @@ class OTFBoostingClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type:
         if objective is not None:
             objective.reset().alpha = alpha
         model = train(self.booster, stage.data, self.n_estimators, params, objective)
-        self.history_ = [] if objective is None else objective.history_
-        return model
+        return _Trained(float(alpha), model, [] if objective is None else objective.history_)
 
-    def _keep(self, model: Ensemble, stage: _Stage) -> Self:
+    def _keep(self, trained: _Trained, stage: _Stage) -> Self:
         """Set the fitted attributes."""
+        model, self.alpha_, self.history_ = trained.model, trained.alpha, trained.history
         self._booster, self.offset_ = model.booster, model.offset
         self.model_text_ = to_text(model.booster)
         self.violation_, self.n_iter_ = stage.violation(model), self.n_estimators

@@ -13,7 +13,6 @@ from typing import Any, Self, cast
 
 import numpy as np
 import torch
-from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -21,8 +20,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
 from otfair.arrays import Array
-from otfair.attributes import same_length
 from otfair.barycenter import BarycenterLoss
+from otfair.binary import BinaryClassifier, all_or_nothing
 from otfair.constraints import People
 from otfair.geometry import Geometry
 from otfair.lbfgs import Minimum
@@ -36,6 +35,7 @@ from otfair.training import RESIDUAL, Stage, Training, module_logits
 from otfair.validation import (
     check_settings,
     chosen_columns,
+    read_people,
     read_training_data,
     split_people,
 )
@@ -43,7 +43,7 @@ from otfair.validation import (
 SETTLED = 1e-3  # relative decrease over ten epochs below which Adam has converged
 
 
-class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OTFClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Binary classifier with a fairness penalty; predicting never needs the sensitive features.
 
     Parameters
@@ -161,20 +161,21 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
         sample_weight : (n,), one by default.
         """
         check_settings(self)
-        stage = self._begin(X, y, sensitive_features, sample_weight)
-        model: Minimum | nn.Module = stage.line
-        self.alpha_ = float(self.alpha)
-        if self.max_violation is not None:
-            self.alpha_, model = weakest_alpha(
-                lambda alpha, near: self._train(stage, alpha, near),
-                stage.violation,
-                self._train(stage, 0.0, model) if self._by_adam else model,
-                self.max_violation,
-                verbose=self.verbose,
-            )
-        elif self._by_adam or self.alpha or self.init is not None:
-            model = self._train(stage, self.alpha, model)
-        self._keep(model, stage)
+        with all_or_nothing(self):
+            stage = self._begin(X, y, sensitive_features, sample_weight)
+            model: Minimum | nn.Module = stage.line
+            self.alpha_ = float(self.alpha)
+            if self.max_violation is not None:
+                self.alpha_, model = weakest_alpha(
+                    lambda alpha, near: self._train(stage, alpha, near),
+                    stage.violation,
+                    self._train(stage, 0.0, model) if self._by_adam else model,
+                    self.max_violation,
+                    verbose=self.verbose,
+                )
+            elif self._by_adam or self.alpha or self.init is not None:
+                model = self._train(stage, self.alpha, model)
+            self._keep(model, stage)
         return self
 
     def fit_path(
@@ -217,25 +218,10 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
             return module_logits(self.module_, self._scaled(X))
         return np.asarray(X @ self.coef_[0] + self.intercept_[0])
 
-    def predict_proba(self, X: Array) -> np.ndarray:
-        """Return the probabilities of the two classes, (n, 2)."""
-        positive = expit(self.decision_function(X))
-        return np.column_stack([1 - positive, positive])
-
-    def predict(self, X: Array) -> np.ndarray:
-        """Return the likelier class of each person, (n,)."""
-        likely = (self.decision_function(X) > 0).astype(int)
-        return np.asarray(self.classes_[likely])
-
     def cost_matrix_of(self, X: Array) -> np.ndarray:
         """Return the scaled features by which people of X are alike, (n, q)."""
         check_is_fitted(self)
         return self._alike(self._scaled(validate_data(self, X, dtype=np.float64, reset=False)))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
 
     @property
     def _by_adam(self) -> bool:
@@ -253,16 +239,8 @@ class OTFClassifier(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[
         X, labels, weight = read_training_data(self, X, y, sample_weight)
         kept, judged = split_people(self, labels)
         penalize = penalize or bool(self.alpha) or self.max_violation is not None
-        people = None
-        if sensitive_features is not None:
-            weighted = None if sample_weight is None else weight
-            people = as_notion(self.notion).people(sensitive_features, labels, weighted)
-            same_length("sensitive_features", len(people.types), len(X), "X")
-        elif penalize:
-            raise ValueError(
-                "`sensitive_features` are missing; pass `fit(X, y, sensitive_features=...)`, "
-                "or set `alpha=0` for a model without fairness."
-            )
+        weighted = None if sample_weight is None else weight
+        people = read_people(self.notion, sensitive_features, labels, weighted, penalize)
         self._learn_scale(X[kept], weight[kept])
         Z = self._scaled(X)
         share = weight[kept] / weight[kept].mean()

@@ -114,15 +114,15 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[
             Itself.
         """
         table, named = _as_table(X)
+        self.columns_ = [
+            _fit_number(column) if _is_number(column) else _fit_category(column)
+            for column in map(table.get_column, table.columns)
+        ]
         self.n_features_in_ = len(table.columns)
         if named:
             self.feature_names_in_ = np.asarray(table.columns, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        self.columns_ = [
-            _fit_number(column) if _is_number(column) else _fit_category(column)
-            for column in map(table.get_column, table.columns)
-        ]
         return self
 
     def transform(self, X: Any) -> Floats:

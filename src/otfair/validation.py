@@ -14,8 +14,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from otfair.arrays import Array
+from otfair.attributes import same_length
+from otfair.constraints import People
 from otfair.encoder import _Column
 from otfair.geometry import Geometry
+from otfair.notions import Notion, as_notion
 from otfair.penalty import FairnessLoss
 
 KNOWN = {
@@ -197,6 +200,22 @@ def read_training_data(
     labels = two_classes(estimator, y)
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     return X, labels, weight
+
+
+def read_people(
+    notion: Notion | str, sensitive_features: Array, labels: np.ndarray, weight: Array, needed: bool
+) -> People | None:
+    """Type the people by a notion; none without `sensitive_features`, which a penalty needs."""
+    if sensitive_features is not None:
+        people = as_notion(notion).people(sensitive_features, labels, weight)
+        same_length("sensitive_features", len(people.types), len(labels), "X")
+        return people
+    if needed:
+        raise ValueError(
+            "`sensitive_features` are missing; pass `fit(X, y, sensitive_features=...)`, or set "
+            "`alpha=0` for a model without fairness."
+        )
+    return None
 
 
 def two_classes(estimator: Any, y: np.ndarray) -> np.ndarray:
