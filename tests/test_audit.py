@@ -241,7 +241,7 @@ def test_notions_that_compare_no_groups_are_refused(data):
         ({"n_bootstrap": -1}, "`n_bootstrap`"),
         ({"time_budget": 0}, "`time_budget`"),
         ({"reference": 0}, "`reference`"),
-        ({"random_state": -1}, "`random_state` must be a whole number from 0 on.* such as 0"),
+        ({"random_state": -1}, "`random_state` .* must be a whole number from 0 on.* such as 0"),
         ({"random_state": None}, "`random_state`"),
     ],
 )
@@ -259,6 +259,7 @@ def test_settings_may_be_numbers_of_numpy(data):
     for name, value in settings.items():
         assert a.record.settings[name] == value
     assert f"threshold = {float(settings['threshold'])}" in a.to_html()
+    assert f"rate above {settings['threshold']:.6g} (square)" in a.to_html()
     assert json.loads(a.to_json())["record"]["settings"]["random_state"] == 7
 
 

@@ -424,5 +424,7 @@ def test_a_frame_keeps_text_and_gaps_apart():
     assert frame["x"].isna().tolist() == [False, True, False]
     with pytest.raises(ValueError, match="different lengths"):
         to_frame({"a": [1, 2], "b": [1]}, "X", "x")
+    with pytest.raises(ValueError, match=r"`X\['a'\]` must be one column; received 3"):
+        to_frame({"a": np.zeros((2, 3))}, "X", "x")
     with pytest.raises(ValueError, match="received shape"):
         to_frame(np.zeros((2, 2, 2)), "X", "x")

@@ -308,8 +308,8 @@ def _check_settings(
         raise ValueError(f"`n_bootstrap` must not be negative; received {n_bootstrap!r}.")
     if not isinstance(random_state, (int, np.integer)) or random_state < 0:
         raise ValueError(
-            f"`random_state` must be a whole number from 0 on, so that the audit can be repeated; "
-            f"received {random_state!r}. Pass one, such as 0."
+            f"`random_state` (on the command line, `--seed`) must be a whole number from 0 on, so "
+            f"that the audit can be repeated; received {random_state!r}. Pass one, such as 0."
         )
     if not time_budget > 0:
         raise ValueError(f"`time_budget` must be positive, in seconds; received {time_budget!r}.")

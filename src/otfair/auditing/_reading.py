@@ -136,7 +136,10 @@ def read(
 def to_frame(values: Array, argument: str, single: str) -> pd.DataFrame:
     """Return any table, array or dict of columns as a pandas table with names of text."""
     if isinstance(values, Mapping):
-        parts = {str(k): to_frame(v, argument, single).iloc[:, 0] for k, v in values.items()}
+        parts = {
+            str(k): _single(to_frame(v, argument, single), f"{argument}[{k!r}]")
+            for k, v in values.items()
+        }
         lengths = {k: len(v) for k, v in parts.items()}
         if len(set(lengths.values())) > 1:
             raise ValueError(f"`{argument}` has columns of different lengths: {lengths}.")
