@@ -112,8 +112,13 @@ def test_distances_that_notions_share_are_measured_once(monkeypatch):
     monkeypatch.setattr(
         _distances.Measure, "to_types", lambda *args: measured.append(1) or one(*args)
     )
-    within = {"town": rng.choice(["here", "there"], N)}
-    notions = ["demographic_parity", "conditional_parity", "equalized_odds"]
-    a = audit({"a": A}, X=X, notions=notions, control_features=within)
-    assert len(measured) == 2
-    assert {f.notion for f in a.findings} == set(notions)
+    notions = ["demographic_parity", ConditionalParity(control="b"), "equalized_odds"]
+    a = audit(X=X, notions=notions)
+    assert found(a) == [
+        ("demographic_parity", "a"),
+        ("equalized_odds", "a"),
+        ("conditional_parity", "a"),
+        ("demographic_parity", "b"),
+        ("equalized_odds", "b"),
+    ]
+    assert len(measured) == 3
