@@ -235,6 +235,16 @@ def test_datasets_are_told_by_their_labels(people, objective):
         objective.alpha = 5
 
 
+@pytest.mark.parametrize("label", [0, 1])
+def test_people_of_one_label_only_give_no_start(people, label):
+    X, y, s = people
+    objective = OTFObjective(balance=1.0).fit(X, s, y, (y == label).astype(float))
+    message = f"everybody who has weight has the label {label}. Pass people of both labels"
+    for start in ("base_score", "init_score"):
+        with pytest.raises(ValueError, match=message):
+            getattr(objective, start)
+
+
 def test_rows_may_be_sampled(people):
     X, y, s = people
     objective = OTFObjective(alpha=0.95, balance=5.0).fit(X, s, y)

@@ -332,6 +332,8 @@ def test_whole_numbers_of_any_kind_are_one_seed(data):
         ({"scale_pos_weight": 5.0}, "pass `sample_weight` instead"),
         ({"num_iterations": 5}, "the rounds of boosting are `n_estimators`"),
         ({"early_stopping_rounds": 5}, "train with `OTFObjective`"),
+        ({"boost": "dart"}, "`boost` can't be set here: .*; pass it as `boosting`"),
+        ({"cat_feature": [0]}, "columns of text, booleans and categories are the categories"),
         ({"max_violatoin": 0.1}, "unknown setting `max_violatoin`; did you mean `max_violation`?"),
         ({"n_estimators": 0}, "`n_estimators` must be at least 1, a whole number; received 0"),
         ({"max_violation": -1}, r"`max_violation` must lie in \[0, 1\]"),

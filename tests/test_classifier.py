@@ -301,7 +301,8 @@ def test_integer_weights_are_copies(people):
         ({"balance": -1}, {}, "`balance` must be"),
         ({"max_violation": 2}, {}, "`max_violation` must lie in"),
         ({"alpha": "0.5"}, {}, r"`alpha` must lie in \[0, 1\]; received '0.5'"),
-        ({"epsilon": -1}, {}, "`epsilon` must be at least"),
+        ({"epsilon": -1}, {}, "`epsilon` must be positive; received -1"),
+        ({"learning_rate": 0, "solver": "adam"}, {}, "`learning_rate` must be positive; received"),
         ({"balance": np.inf}, {}, "`balance` must be"),
         ({"balance": None}, {}, "`balance` must be"),
         ({"module": "net"}, {}, "`module` must be a torch module"),
@@ -369,6 +370,13 @@ def test_training_that_is_cut_short_is_said(people):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         OTFClassifier(max_iter=500).fit(X, y, sensitive_features=S["sex"])
+
+
+def test_of_the_norm_each_search_has_the_iterations_allowed(people):
+    X, y, S = people
+    m = OTFClassifier(regularizer="norm", balance=2.0, max_iter=20, tol=1e-4)
+    m.fit(X, y, sensitive_features=S["sex"])
+    assert 20 < m.n_iter_ <= 5 * 20
 
 
 def test_the_norm_is_not_stopped_by_its_kinks(people):

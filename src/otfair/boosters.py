@@ -25,6 +25,8 @@ REFUSED = {
     ),
     **dict.fromkeys(("scale_pos_weight", "is_unbalance", "unbalance", "class_weight"), WEIGHTS),
     **dict.fromkeys(("sigmoid", "boost_from_average"), "the penalty takes the plain logit"),
+    "boost": "it is too like `booster`, which names the library; pass it as `boosting`",
+    "cat_feature": "columns of text, booleans and categories are the categories",
     **dict.fromkeys(("early_stopping_rounds", "early_stopping_round", "early_stopping"), EARLY),
 }  # fmt: skip
 RATES = ("learning_rate", "eta", "shrinkage_rate")

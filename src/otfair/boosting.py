@@ -151,7 +151,7 @@ class OTFObjective:
                 '`X` is missing. It says who is like whom, and `balance="auto"` trains a logistic '
                 "regression on it; with a `geometry`, pass a number for `balance`."
             )
-        people = self._people(sensitive_features, labels, sample_weight)
+        people = self.notion.people(sensitive_features, labels, sample_weight)
         y = binary_labels(labels, len(people.types), "OTFObjective")
         if geometry is None and self.regularizer == "otf":
             geometry = cloud(X, people.weight, self.cost, self.scale)
@@ -184,7 +184,7 @@ class OTFObjective:
         alone, so no two may have the same.
         """
         train = self._train
-        people = self._people(sensitive_features, labels, sample_weight)
+        people = self.notion.people(sensitive_features, labels, sample_weight)
         y = binary_labels(labels, len(people.types), "OTFObjective")
         if any(np.array_equal(p.labels, y) for p in self._populations):
             raise ValueError(
@@ -243,7 +243,13 @@ class OTFObjective:
     def base_score(self) -> float:
         """Share of positives among the training people: where XGBoost starts."""
         p = self._train
-        return float(p.weight @ p.labels / p.weight.sum())
+        share = float(p.weight @ p.labels / p.weight.sum())
+        if not 0 < share < 1:
+            raise ValueError(
+                f"boosting has no score to start from: everybody who has weight has the label "
+                f"{share:.0f}. Pass people of both labels, with `sample_weight` above 0."
+            )
+        return share
 
     @property
     def init_score(self) -> np.ndarray:
@@ -282,9 +288,6 @@ class OTFObjective:
         if not self._populations:
             raise ValueError("the objective has no people yet; call `fit` first.")
         return self._populations[0]
-
-    def _people(self, sensitive_features: Array, labels: Array, sample_weight: Array) -> People:
-        return self.notion.people(sensitive_features, labels, sample_weight)
 
     def _population(
         self, people: People, labels: np.ndarray, geometry: Geometry | None

@@ -69,7 +69,8 @@ class OTFClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEstimator)
     cost_features : names, positions or a mask of the columns by which people are alike; all by
         default. The name of a column from before `TableEncoder` stands for all that came of it.
     geometry : who is like whom among the training people, in place of that.
-    max_iter, tol : iterations of L-BFGS, and the relative decrease over ten of them that ends it.
+    max_iter, tol : iterations of a search by L-BFGS, and the relative decrease over ten of them
+        that ends it. The norm takes five searches, each from where the last ended.
     epochs, batch_size, learning_rate : of Adam.
     random_state : seed of batches, and of the validation share.
     verbose : show progress.
@@ -82,7 +83,8 @@ class OTFClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEstimator)
     alpha_ : the weight of fairness that was used.
     balance_ : the penalty's factor, 1 where there is none.
     violation_ : on the training (or validation) people; 0 without sensitive features.
-    n_iter_, converged_ : iterations (or epochs), and whether the decrease became small.
+    n_iter_, converged_ : iterations of all searches (or epochs), and whether the decrease became
+        small in the last.
     history_ : one dict an iteration or epoch: alpha, loss, penalty, violation; after a search for
         `max_violation` those of all strengths, the chosen one last.
 

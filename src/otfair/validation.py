@@ -27,13 +27,14 @@ KNOWN = {
     "mode": ("dataset", "batch"),
 }
 
+POSITIVE = 1e-300  # the least of what must not be zero
 RANGES: dict[str, tuple[float, float, type]] = {
     "alpha": (0, 1, numbers.Real),
-    "epsilon": (1e-300, np.inf, numbers.Real),
+    "epsilon": (POSITIVE, np.inf, numbers.Real),
     "max_violation": (0, 1, numbers.Real),
     "validation_fraction": (0, 1, numbers.Real),
     "tol": (0, np.inf, numbers.Real),
-    "learning_rate": (0, np.inf, numbers.Real),
+    "learning_rate": (POSITIVE, np.inf, numbers.Real),
     "n_estimators": (1, np.inf, numbers.Integral),
     "max_iter": (1, np.inf, numbers.Integral),
     "epochs": (1, np.inf, numbers.Integral),
@@ -51,6 +52,7 @@ def check_ranges(estimator: Any, names: Iterable[str]) -> None:
         fits: bool = isinstance(value, kind) and low <= float(value) <= high  # type: ignore[arg-type]
         if not fits:
             ends = f"be at least {low:g}" if high == np.inf else f"lie in [{low:g}, {high:g}]"
+            ends = "be positive" if low == POSITIVE else ends
             whole = ", a whole number" if kind is numbers.Integral else ""
             raise ValueError(f"`{name}` must {ends}{whole}; received {value!r}.")
     held_out = estimator.max_violation is not None and estimator.validation_fraction
