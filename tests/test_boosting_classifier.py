@@ -158,8 +158,15 @@ def test_tables_of_any_kind_and_unseen_values(data, sex):
     unseen[name], missing[name] = "never seen", None
     np.testing.assert_array_equal(clf.predict_proba(unseen), clf.predict_proba(missing))
     number = next(n for n in data.X if data.X[n].dtype.kind in "if")
-    with pytest.raises(ValueError, match="was numeric in `fit`"):
-        clf.predict(data.X.assign(**{number: "text"}))
+    for text in ("text", "123"):
+        with pytest.raises(ValueError, match="was numeric in `fit`"):
+            clf.predict(data.X.assign(**{number: text}))
+    with pytest.raises(ValueError, match="has infinite values"):
+        clf.predict(data.X.assign(**{number: np.inf}))
+    with pytest.raises(TypeError, match=f"{name!r} has the type .*atetime"):
+        clf.predict(data.X.assign(**{name: pd.Timestamp("2020-01-01")}))
+    with pytest.raises(ValueError, match=r"OTFBoosting.* `X.list.fitted.feature_names_in_"):
+        clf.predict(data.X.drop(columns=number))
 
 
 def test_people_are_alike_by_chosen_columns(data, sex):

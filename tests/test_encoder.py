@@ -302,15 +302,20 @@ def test_a_fit_that_fails_leaves_the_encoder_as_it_was():
 def test_number_that_turns_into_text_is_named():
     encoder = TableEncoder().fit(pd.DataFrame({"age": [1, 2]}))
     for library in (pd, pl):
-        with pytest.raises(ValueError, match="'age' was numeric when the encoder was fitted"):
+        with pytest.raises(ValueError, match="'age' was numeric in `fit`"):
             encoder.transform(library.DataFrame({"age": ["old", "young"]}))
 
 
-def test_flag_that_turns_into_a_number_is_named():
-    encoder = TableEncoder().fit(pd.DataFrame({"flag": [True, False]}))
+def test_flag_that_turns_into_a_number_is_the_same_flag():
+    flags = pd.DataFrame({"flag": [True, False]})
+    encoder = TableEncoder().fit(flags)
     for library in (pd, pl):
-        with pytest.raises(ValueError, match="'flag' was True or False"):
-            encoder.transform(library.DataFrame({"flag": [1, 0]}))
+        for numbers in ([1, 0], [1.0, 0.0], [1.0, None]):
+            same = encoder.transform(library.DataFrame({"flag": numbers}))
+            known = slice(None) if None not in numbers else slice(1)
+            assert same[known].tolist() == encoder.transform(flags)[known].tolist()
+        other = encoder.transform(library.DataFrame({"flag": [2]}))
+        assert other.tolist() == [[-1, -1]]  # as any category that was not seen
         gap = encoder.transform(library.DataFrame({"flag": [np.nan]}))
         assert gap.tolist() == [[-1, -1]]
 

@@ -15,6 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted
 
 from otfair.saving import SaveMixin
+from otfair.tables import plain_text
 
 Floats = NDArray[np.float64]
 UNKNOWN = -1  # code of a category without an output column; `pandas.factorize` uses it for missing
@@ -74,9 +75,9 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[
     - A column that is all missing in `fit` becomes the one column ``"<column> is missing"``.
     - A column that was constant in `fit` is kept, so that the width depends on the values alone. It
       is 0 on the rows of `fit`; a different value later is shifted but not scaled.
-    - Values of a category are compared as text: 1 in one table is "1" in another.
-    - A category of more than 1000 values, such as people's names, brings a warning:
-      the output is dense.
+    - Values of a category are compared as text: 1 in one table is "1" in another. Where `fit` saw
+      booleans, 0 and 1 are False and True.
+    - A category of more than 1000 values, such as people's names, brings a warning: all is dense.
 
     Examples
     --------
@@ -210,7 +211,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[
                 details = "\nFeature names must be in the same order as they were in fit."
             raise ValueError(
                 f"The feature names should match those that were passed during fit.{details}\n"
-                f"Select the columns {own} was fitted on: `X[list(encoder.feature_names_in_)]`."
+                f"Select the columns {own} was fitted on: `X[list(fitted.feature_names_in_)]`."
             )
         if len(columns) != self.n_features_in_:
             raise ValueError(
@@ -223,7 +224,7 @@ def _as_table(X: Any) -> tuple[nw.DataFrame[Any], bool]:
     """Any input as a table, and whether its columns have names of their own."""
     table = nw.from_native(X, pass_through=True)
     if isinstance(table, nw.LazyFrame):
-        raise TypeError("TableEncoder needs the rows of a table; call `.collect()` on a lazy one.")
+        raise TypeError("a lazy table has no rows yet; call `.collect()` on it first.")
     if not isinstance(table, nw.DataFrame):
         # A list of rows may mix types: as objects, they keep them.
         rows = np.asarray(X, dtype=object) if isinstance(X, list | tuple) else X
@@ -300,13 +301,7 @@ def _codes(column: nw.Series[Any]) -> tuple[NDArray[np.intp], list[str]]:
             f"Column {column.name!r}: each value must be a string or a number ({error})."
         ) from error
     used = codes.max() + 1  # pandas < 3 may list NA as a last value that no row has
-    return codes, [_label(value) for value in distinct[:used]]
-
-
-def _label(value: Any) -> str:
-    # An integer code turns into a float as soon as a column has a gap: it is the same code.
-    whole = isinstance(value, float) and value.is_integer()
-    return str(int(value)) if whole else str(value)
+    return codes, [plain_text(value) for value in distinct[:used]]
 
 
 def _fit_number(column: nw.Series[Any]) -> _Column:
@@ -369,14 +364,27 @@ def _positions(
     return np.asarray(lookup, dtype=np.intp)[codes]
 
 
-def _write_number(block: Floats, learnt: _Column, column: nw.Series[Any]) -> None:
+def _numbers_again(column: nw.Series[Any]) -> Floats:
+    """Values of a column that was numeric in `fit`, NaN where missing."""
     # Nothing at all can be read as numbers that are missing.
     if not (_is_number(column) or column.dtype == nw.Boolean or column.is_null().all()):
         raise ValueError(
-            f"Column {column.name!r} was numeric when the encoder was fitted, and now has the type "
-            f"{column.dtype}. Convert it to numbers, as it was then."
+            f"Column {column.name!r} was numeric in `fit`, and now has the type {column.dtype}. "
+            "Convert it to numbers, as it was then."
         )
-    values = _numbers(column)
+    return _numbers(column)
+
+
+def _positions_again(
+    column: nw.Series[Any], levels: tuple[str, ...], missing: bool
+) -> NDArray[np.intp]:
+    """`_positions` of a column that was a category in `fit`, and may come as numbers now."""
+    _is_number(column)  # an error for what is neither
+    return _positions(levels, missing, *_codes(column))
+
+
+def _write_number(block: Floats, learnt: _Column, column: nw.Series[Any]) -> None:
+    values = _numbers_again(column)
     gaps = np.isnan(values)
     values = np.where(gaps, learnt.mean[0], values)
     block[:, 0] = (values - learnt.mean[0]) / learnt.scale[0]
@@ -385,14 +393,7 @@ def _write_number(block: Floats, learnt: _Column, column: nw.Series[Any]) -> Non
 
 
 def _write_category(block: Floats, learnt: _Column, column: nw.Series[Any]) -> None:
-    # Codes may come as numbers. Flags may not: 1 is not "True", so all would pass for unknown.
-    flags = bool(learnt.levels) and {"False", "True"}.issuperset(learnt.levels or ())
-    if _is_number(column) and flags and not np.isnan(_numbers(column)).all():
-        raise ValueError(
-            f"Column {column.name!r} was True or False when the encoder was fitted, and now holds "
-            "numbers. Convert it to booleans, as it was then."
-        )
-    positions = _positions(learnt.levels or (), learnt.missing, *_codes(column))
+    positions = _positions_again(column, learnt.levels or (), learnt.missing)
     block[:] = -learnt.mean / learnt.scale
     rows = np.flatnonzero(positions != UNKNOWN)
     ones = (1 - learnt.mean) / learnt.scale

@@ -6,7 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from otfair.encoder import UNKNOWN, TableEncoder, _as_table, _codes, _Column, _numbers, _positions
+from otfair.encoder import (
+    UNKNOWN,
+    TableEncoder,
+    _as_table,
+    _Column,
+    _numbers_again,
+    _positions_again,
+)
 
 
 def tree_matrix(owner: Any, X: Any, columns: list[_Column]) -> np.ndarray:
@@ -24,17 +31,9 @@ def tree_matrix(owner: Any, X: Any, columns: list[_Column]) -> np.ndarray:
     for j, (learnt, name) in enumerate(zip(columns, table.columns, strict=True)):
         column = table.get_column(name)
         if learnt.levels is None:
-            try:
-                out[:, j] = _numbers(column)
-            except (TypeError, ValueError) as error:
-                if "infinite" in str(error):
-                    raise
-                raise ValueError(
-                    f"Column {name!r} was numeric in `fit`, and now has the type {column.dtype}. "
-                    "Convert it to numbers, as it was then."
-                ) from error
+            out[:, j] = _numbers_again(column)
         else:
-            codes = _positions(learnt.levels, False, *_codes(column))
+            codes = _positions_again(column, learnt.levels, False)
             out[:, j] = np.where(codes == UNKNOWN, np.nan, codes)
     return out
 
