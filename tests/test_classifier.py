@@ -189,8 +189,9 @@ def test_a_violation_that_is_met_already_needs_no_fairness(people):
 def test_a_violation_that_cannot_be_met_is_said(people):
     X, y, S = people
     m = OTFClassifier(max_violation=0.0, validation_fraction=0.4, random_state=0, balance=20.0)
-    with pytest.warns(UserWarning, match="no alpha up to"):
+    with pytest.warns(UserWarning, match="no alpha up to") as said:
         m.fit(X, y, sensitive_features=S[["sex"]])
+    assert said[0].filename == __file__
 
 
 @pytest.mark.parametrize("container", [pd.DataFrame, pl.DataFrame])

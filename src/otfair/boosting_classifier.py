@@ -308,9 +308,9 @@ class OTFBoostingClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEs
         )
         objective, self.balance_ = None, 1.0
         if needed and people is not None:
+            alike = self._alike(encoded[kept])
             trained, geometry = people.take(kept), self.geometry
             if geometry is None:
-                alike = self._alike(encoded[kept])
                 geometry = cloud(alike, trained.weight, "euclidean", "max")
             objective = self._objective().fit_people(trained, labels[kept], geometry)
             if self.balance == "auto":

@@ -48,7 +48,7 @@ def weakest_alpha(
         warnings.warn(
             f"no alpha up to {ALPHAS[-1]} meets max_violation={limit}: the lowest violation is "
             f"{lowest:.3g}, at alpha={alpha:g}. {remedy}",
-            stacklevel=4,
+            stacklevel=3,  # where `fit` was called
         )
         return alpha, model
     met, weak = tried[-1], tried[-2] if len(tried) > 1 else tried[-1]
