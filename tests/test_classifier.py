@@ -439,6 +439,15 @@ def test_what_was_chosen_ends_the_history(people):
     assert m.history_[-1]["violation"] == pytest.approx(m.violation_, abs=1e-9)
 
 
+def test_of_a_warm_and_a_cold_start_the_history_tells_the_one_that_was_kept(people):
+    # As in small tables, where searches end on kinks and start anew.
+    X, y, S = people
+    X, y, S = X[:500], y[:500], S.iloc[:500][["sex", "origin"]]
+    for m in OTFClassifier("equalized_odds", balance=30.0).fit_path(X, y, S, [0.3, 0.6, 0.9]):
+        assert m.history_[-1]["violation"] == pytest.approx(m.violation_, abs=1e-9)
+        assert len(m.history_) <= m.n_iter_ + 1  # what is kept may be told once more
+
+
 def test_adam_says_whether_it_settled(people):
     X, y, S = people
     short, long = (

@@ -266,12 +266,18 @@ class OTFClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEstimator)
             return self._train_module(stage.training, alpha, stage.line.x)
         assert isinstance(start, Minimum)
         settings: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
+        history, before = stage.training.history, len(stage.training.history)
         found = stage.training.descend(alpha, start.x, **settings)
         if not found.stuck or start is stage.line:
             return found
         # Where a warm start ends on a kink, a cold one may lead lower.
+        warm = len(history)
         cold = stage.training.descend(alpha, stage.line.x, **settings)
-        return min(found, cold, key=lambda minimum: minimum.value)
+        if cold.value < found.value:
+            del history[before:warm]
+            return cold
+        del history[warm:]
+        return found
 
     def _learn_scale(self, X: np.ndarray, weight: np.ndarray) -> None:
         self._mean, self._spread = np.zeros(X.shape[1]), np.ones(X.shape[1])
