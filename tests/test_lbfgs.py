@@ -60,3 +60,8 @@ def test_every_step_is_told():
     )
     assert told == sorted(told, reverse=True)
     assert told[-1] < 1e-8
+
+
+def test_a_start_without_a_value_is_an_error_and_no_minimum():
+    with pytest.raises(ValueError, match="the loss is nan where training starts"):
+        minimize(lambda x: (float("nan"), np.full(2, np.nan)), np.zeros(2))

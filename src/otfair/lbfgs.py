@@ -47,6 +47,11 @@ def minimize(
     when that leads no lower.
     """
     found = _search(objective, start, max_iter, tol, callback)
+    if not np.isfinite(found.value):
+        raise ValueError(
+            f"the loss is {found.value} where training starts. Scale the features, for example "
+            "with `TableEncoder`, or start from smaller parameters."
+        )
     beside = np.random.default_rng(0)
     for size in RESTARTS:
         if not found.stuck or found.iterations >= max_iter:
