@@ -122,3 +122,27 @@ def test_distances_that_notions_share_are_measured_once(monkeypatch):
         ("equalized_odds", "b"),
     ]
     assert len(measured) == 3
+
+
+def test_a_stack_is_audited_part_by_part():
+    rng = np.random.default_rng(0)
+    S = pd.DataFrame({"sex": rng.choice(["F", "M"], 200), "age": rng.normal(40, 9, 200)})
+    h, y = rng.uniform(size=200), rng.integers(0, 2, 200)
+    stack = otfair.EqualizedOdds(columns="sex") & otfair.DemographicParity(columns="age")
+    found = otfair.audit(h, sensitive_features=S, labels=y, notions=stack).summary()
+    assert list(zip(found["notion"], found["attribute"])) == [
+        ("equalized_odds", "sex"),
+        ("demographic_parity", "age"),
+    ]
+
+
+def test_intervals_of_costs_do_not_depend_on_the_order_of_groups():
+    rng = np.random.default_rng(1)
+    group, X = rng.choice(["a", "b", "c"], 300, p=[0.6, 0.3, 0.1]), rng.normal(size=(300, 2))
+    h = np.clip(0.4 + 0.1 * (group == "a") + 0.05 * (group == "b") + 0.1 * X[:, 0], 0.01, 0.99)
+    table, found = pd.DataFrame(X, columns=["u", "v"]), []
+    for order in (["a", "b", "c"], ["c", "a", "b"], ["b", "c", "a"]):
+        S = pd.Series(pd.Categorical(group, categories=order), name="group")
+        one = otfair.audit(h, table, sensitive_features=S).findings[0].cost
+        found.append((one.exact.low, one.exact.high))
+    np.testing.assert_allclose(found[1:], [found[0]] * 2, rtol=1e-6)

@@ -67,3 +67,18 @@ def test_what_is_no_file_is_never_replaced(tmp_path):
             write_bytes(target, b"new")
     assert pipe.is_fifo()
     assert list(tmp_path.iterdir()) == [pipe]
+
+
+def test_who_may_read_a_file_does_not_change(tmp_path):
+    target = tmp_path / "page.html"
+    write_bytes(target, b"old")
+    target.chmod(0o600)
+    write_bytes(target, b"new")
+    assert target.stat().st_mode & 0o777 == 0o600
+
+
+def test_links_that_go_in_circles_are_an_error(tmp_path):
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    with pytest.raises(OSError, match=r"[Ll]oop|levels of symbolic links"):
+        write_bytes(tmp_path / "a", b"")

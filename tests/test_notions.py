@@ -524,3 +524,18 @@ def test_columns_that_are_all_taken_for_strata_leave_nothing_to_compare():
         ConditionalParity(control="job", columns="job").constraints(table)
     with pytest.raises(ValueError, match="`columns` names 'race'"):
         DemographicParity(columns="race").constraints(table)
+
+
+def test_choices_of_columns_are_the_same_however_they_are_written():
+    for chosen in ("sex", ["sex"], ("sex",), np.array(["sex"])):
+        assert DemographicParity(columns=chosen) == DemographicParity(columns=("sex",))
+        assert hash(DemographicParity(columns=chosen)) == hash(DemographicParity(columns="sex"))
+    assert DemographicParity(continuous=np.int64(1)) == DemographicParity(continuous=[1])
+    assert ConditionalParity(control="job") == ConditionalParity(control=["job"])
+    assert DemographicParity(columns=None) == DemographicParity()
+
+
+def test_a_name_that_is_a_number_comes_before_a_position():
+    table = pd.DataFrame({1: list("FMFM"), 0: list("aabb")})
+    assert DemographicParity(columns=0).constraints(table).names == ("0=a", "0=b")
+    assert DemographicParity(columns=-1).constraints(table).names == ("0=a", "0=b")

@@ -6,6 +6,7 @@ Maths: docs/derivation.md, section 5. Everything is grouped by value, never by r
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -59,15 +60,22 @@ def named(columns: list[Column], single: str = "group") -> list[Column]:
     return out
 
 
+def as_columns(chosen: Columns | None) -> tuple[str | int, ...]:
+    """Return a choice of columns, by name or position, as a tuple."""
+    if chosen is None or isinstance(chosen, (str, int, np.integer)):
+        chosen = () if chosen is None else [chosen]
+    return tuple(c if isinstance(c, str) else operator.index(c) for c in chosen)
+
+
 def chosen_names(chosen: Columns, columns: list[Column], argument: str) -> set[str]:
     """Return the names of the columns that a user chose by name or position."""
     names = [str(c.name) for c in columns]
     out = set()
-    for item in [chosen] if isinstance(chosen, (str, int)) else chosen:
-        if isinstance(item, (int, np.integer)) and -len(names) <= item < len(names):
-            out.add(names[item])
-        elif item in names:
+    for item in as_columns(chosen):
+        if str(item) in names:  # which may be a number, too
             out.add(str(item))
+        elif isinstance(item, int) and -len(names) <= item < len(names):
+            out.add(names[item])
         else:
             raise ValueError(f"`{argument}` names {item!r}; the columns are {names}.")
     return out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,12 +24,17 @@ def replacing(target: Path) -> Iterator[Path]:
 
     Where `target` is a link, what it points to is replaced, and not the link.
     """
-    target = target.resolve()
+    try:
+        target = target.resolve()
+    except RuntimeError as error:  # before Python 3.13 a loop of links is no OSError
+        raise OSError(str(error)) from None
     if target.exists() and not target.is_file():
         raise OSError(f"{target} is a folder, a device or a pipe; name a file")
     part = beside(target)
     try:
         part.touch(exist_ok=False)
+        if target.exists():
+            shutil.copymode(target, part)  # what others may not read stays so
         yield part
         with part.open("r+b") as file:
             os.fsync(file.fileno())

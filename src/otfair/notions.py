@@ -17,6 +17,7 @@ from otfair.attributes import (
     Attribute,
     Columns,
     Strata,
+    as_columns,
     binary_labels,
     chosen_names,
     cross,
@@ -98,6 +99,11 @@ class _GroupNotion(Notion):
     categorical: Columns = ()
     intersectional: bool = False
     encoded: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("columns", "continuous", "categorical", "control"):
+            if hasattr(self, name):
+                object.__setattr__(self, name, as_columns(getattr(self, name)))
 
     def people(
         self, sensitive_features: Array, labels: Array = None, sample_weight: Array = None

@@ -55,6 +55,7 @@ class Lines:
     """
 
     since: ClassVar[float] = 0.0  # the last line, or the beginning; 0 for neither
+    active: ClassVar[float] = 0.0  # when work was last heard of
 
     def __init__(
         self,
@@ -67,7 +68,9 @@ class Lines:
         self.total = len(steps) if total is None and isinstance(steps, Sized) else total
         self.desc, self.units, self.postfix = desc, units, ""
         self.done, self.said, self.began = 0, 0, time.monotonic()  # steps, those in a line, when
-        Lines.since = Lines.since or self.began
+        if self.began - Lines.active > EVERY:  # a session, and no part of what was done before
+            Lines.since = 0.0
+        Lines.active, Lines.since = self.began, Lines.since or self.began
 
     def __iter__(self) -> Iterator[Any]:
         with self:
@@ -85,6 +88,7 @@ class Lines:
     def update(self, steps: int = 1) -> None:
         """Go on, and say so if it is time to."""
         self.done += steps
+        Lines.active = time.monotonic()
         if time.monotonic() - Lines.since >= EVERY:
             self._say()
 

@@ -145,6 +145,10 @@ def _lagrangian(
     """
     values = np.full(len(weight), np.nan)
     values[0] = value / total[0]
+    # Rows of G depend on each other, so that the duals have a part that does not matter to these
+    # people, and is whatever the solver left; it would matter to others.
+    G = compared.people.vectors(torch.as_tensor(weight[0]))[0].numpy()
+    mu = G @ np.linalg.pinv(G) @ mu
     for b in range(1, len(weight)):
         vectors, _, _ = compared.people.vectors(torch.as_tensor(weight[b]))
         if len(vectors) == len(mu):  # else a group is absent from this resample

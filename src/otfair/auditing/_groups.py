@@ -19,7 +19,7 @@ from otfair.auditing._reading import Audited
 from otfair.auditing._resampling import by_cell, estimate, resample
 from otfair.auditing._results import Estimate, Group, Violation
 from otfair.constraints import People, type_people
-from otfair.notions import ConditionalParity, Notion, _GroupNotion, as_notion
+from otfair.notions import ConditionalParity, Notion, _GroupNotion, _Stack, as_notion
 
 BINS = 16  # of a continuous attribute, for transport, where its values are too many
 ENTRIES = 4_000_000  # distances of people to types; a continuous attribute may have as many values
@@ -58,12 +58,11 @@ def read_notions(notions: object, labelled: bool) -> list[_GroupNotion]:
         notions = ["demographic_parity"] + ["equalized_odds"] * labelled
     given = [notions] if isinstance(notions, (str, Notion)) else list(notions)  # type: ignore[call-overload]
     out: list[_GroupNotion] = []
-    for one in given:
-        notion = as_notion(one)
+    for notion in (part for one in given for part in _parts(as_notion(one))):
         if not isinstance(notion, _GroupNotion):
             raise ValueError(
                 f"an audit compares groups, which {type(notion).__name__} does not: pass notions "
-                "by name, stacked ones one by one, and use `exact_otf` for one of your own."
+                "by name, and use `exact_otf` for one of your own."
             )
         if notion.encoded:
             raise ValueError(
@@ -73,6 +72,12 @@ def read_notions(notions: object, labelled: bool) -> list[_GroupNotion]:
             )
         out.append(notion)
     return out
+
+
+def _parts(notion: Notion) -> list[Notion]:
+    if isinstance(notion, _Stack):
+        return _parts(notion.first) + _parts(notion.second)
+    return [notion]
 
 
 def _conditioned(

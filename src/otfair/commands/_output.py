@@ -25,7 +25,7 @@ def output_folder(target: Path, names: tuple[str, ...], force: bool) -> Iterator
     folder of an earlier run is known; files of other names stay as they are.
     """
     target = target.expanduser()
-    _check(target, names[0], force)
+    _check(target, names, force)
     stage = beside(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -42,8 +42,12 @@ def output_folder(target: Path, names: tuple[str, ...], force: bool) -> Iterator
         shutil.rmtree(stage, ignore_errors=True)
 
 
-def _check(target: Path, record: str, force: bool) -> None:
+def _check(target: Path, names: tuple[str, ...], force: bool) -> None:
+    record = names[0]
     if target.is_dir():
+        for name in names:
+            if (target / name).is_dir():
+                raise TableError(f"{target / name} is a folder; choose another one with -o.")
         if any(target.iterdir()) and not _is_record(target / record) and not force:
             raise TableError(
                 f"{target} holds other files, and no {record} of an earlier run. Choose another "
@@ -66,21 +70,27 @@ def _publish(stage: Path, target: Path, names: tuple[str, ...]) -> None:
         return
     staged = {file.name for file in stage.iterdir()}
     assert staged <= set(names), staged
-    earlier = stage / "earlier"
-    earlier.mkdir()
-    try:
-        _move(target, earlier, names)
-        _move(stage, target, names[::-1])  # the record last: without it nothing reads the folder
-    except OSError:
-        _move(target, stage, names)
-        _move(earlier, target, names[::-1])
-        raise
-
-
-def _move(source: Path, target: Path, names: tuple[str, ...]) -> None:
+    kept, moves = beside(target), []
+    kept.mkdir()
     for name in names:
-        if (source / name).exists():
-            (source / name).replace(target / name)
+        if (target / name).exists():
+            moves.append((target / name, kept / name))
+    # The record comes last: without it nothing reads the folder.
+    moves += [(stage / name, target / name) for name in reversed(names) if name in staged]
+    done: list[tuple[Path, Path]] = []
+    try:
+        for source, destination in moves:
+            source.replace(destination)
+            done.append((source, destination))
+    except BaseException:
+        try:
+            for source, destination in reversed(done):
+                destination.replace(source)
+        except OSError as error:
+            raise OSError(f"{error}; what was there before is in {kept}") from None
+        kept.rmdir()
+        raise
+    shutil.rmtree(kept, ignore_errors=True)
 
 
 @contextlib.contextmanager

@@ -210,7 +210,10 @@ def _outcome(found: Audit, source: str, notes: list[str], options: argparse.Name
     ]
     failed = limit is not None and worst > limit
     record = found.record
-    lost = [f"{count} rows are left out: {why}" for why, count in record.dropped.items()]
+    lost = [
+        f"{count} row{' is' if count == 1 else 's are'} left out: {why}"
+        for why, count in record.dropped.items()
+    ]
     unused = [f"column {c!r} is no feature: {why}" for c, why in record.columns_left_out.items()]
     if any(word in why for why in record.columns_left_out.values() for word in GUESSED):
         unused.append("a column that only looks so is used if --features names it")
@@ -250,6 +253,8 @@ def _scores(table: Table, name: str, skip_unscored: bool) -> pd.Series[Any]:
     remedy = percentages(value)
     if not remedy and re.fullmatch(r"[0-9]*,[0-9]+", value):
         remedy = "If it writes them with a comma, pass `--decimal ,`."
+    if not remedy and re.fullmatch(r"[0-9]*\.[0-9]+", value):
+        remedy = "It writes them with a point: leave `--decimal ,` out."
     if not remedy and count < len(known) / 2:
         remedy = "Mend these, or empty them and pass `--skip-unscored`."
     raise TableError(
