@@ -324,5 +324,21 @@ def test_one_curve_is_drawn_in_a_figure_of_its_own(curve):
         assert axes.get_legend() is None
         assert axes.get_ylabel() == "AUC (train)"
         plt.close(axes.figure)
-    with pytest.raises(ValueError, match="must be one of pdp, peo"):
+    with pytest.raises(ValueError, match="must be one of violation, pdp, peo"):
         plot_tradeoff(curve, violation="gap")
+
+
+def test_the_violation_of_a_notion_is_that_of_its_own_columns():
+    data = otfair.load_dataset("synthetic", n=400)
+    S = data.sensitive_features[["sex", "origin"]]
+    by_sex = otfair.DemographicParity(columns="sex")
+    curve = otfair.tradeoff_curve(
+        data.X, data.y, sensitive_features=S, notion=by_sex, alphas=[0], n_bootstrap=5
+    )
+    alone = otfair.tradeoff_curve(
+        data.X, data.y, sensitive_features=S[["sex"]], alphas=[0], n_bootstrap=5
+    )
+    for part in ("train", "test"):
+        for end in ("", "_low", "_high"):
+            assert curve[f"{part}_violation{end}"][0] == pytest.approx(alone[f"{part}_pdp{end}"][0])
+    assert curve["test_pdp"][0] >= curve["test_violation"][0]

@@ -35,6 +35,7 @@ METRICS = (
     "auc",
     "log_loss",
     "accuracy",
+    "violation",
     "pdp",
     "peo",
     "dp_difference",
@@ -43,6 +44,7 @@ METRICS = (
 )
 Estimator: TypeAlias = OTFClassifier | OTFBoostingClassifier
 UNFAIRNESS = {  # what may be drawn, and what to call it
+    "violation": "violation of the notion",
     "pdp": "PDP violation",
     "peo": "PEO violation",
     "dp_difference": "difference in positive decisions",
@@ -89,9 +91,10 @@ def tradeoff_curve(
     Returns
     -------
     DataFrame
-        One row a strength. For ``train`` and ``test`` and each of AUC, log-loss, accuracy, PDP,
-        PEO, the differences of decisions at 0.5 (columns of numbers apart; NaN where there are no
-        others) and the adjusted OTF cost a person, by what the estimator calls alike: the value,
+        One row a strength. For ``train`` and ``test`` and each of AUC, log-loss, accuracy, the
+        violation of the notion itself, PDP and PEO by all columns, the differences of decisions
+        at 0.5 (columns of numbers apart; NaN where there are no others) and the adjusted OTF cost
+        a person, by what the estimator calls alike: the value,
         and the ends of its 95 % interval in ``_low`` and ``_high``. The interval of the OTF cost
         holds the duals fixed.
 
@@ -154,7 +157,8 @@ def plot_tradeoff(
     ----------
     curves : a curve of `tradeoff_curve`, or what to call each of several, and the curve.
     axes : where to draw; a new figure of pyplot by default.
-    violation : "pdp", "peo", "dp_difference", "eo_difference" or "otf_cost".
+    violation : "violation" (of the notion trained for), "pdp", "peo", "dp_difference",
+        "eo_difference" or "otf_cost".
     part : "train" or "test".
 
     Returns
@@ -235,7 +239,8 @@ class _Judge:
         self.geometry.soft_distances(
             c.column_types, self.epsilon, c.column_weight, len(c.type_names)
         )
-        self.people = [n.people(sensitive, y) for n in (DemographicParity(), EqualizedOdds())]
+        notions = (as_notion(model.notion), DemographicParity(), EqualizedOdds())
+        self.people = [n.people(sensitive, y) for n in notions]
         groups = [group.codes for group in read_groups(sensitive)[0]]
         self.differences = [DifferenceOf(groups), DifferenceOf(groups, y)] if groups else []
         rng, n = np.random.default_rng(0), len(y)
@@ -253,10 +258,10 @@ class _Judge:
         ]
         means = W @ np.transpose(each) / W.sum(1)[:, None]  # (1 + B, 3)
         ranks = np.unique(h, return_inverse=True)[1]
-        others = np.array([self._by_group(h, ranks, w) for w in W])  # (1 + B, 5)
+        others = np.array([self._by_group(h, ranks, w) for w in W])  # (1 + B, 6)
         found = dict(zip(("log_loss", "accuracy", "otf_cost"), means.T))
         found["otf_cost"] = np.maximum(found["otf_cost"], 0.0)  # as every true one is
-        names = ("auc", "pdp", "peo", "dp_difference", "eo_difference")
+        names = ("auc", "violation", "pdp", "peo", "dp_difference", "eo_difference")
         found |= dict(zip(names, others.T))
         out: dict[str, float] = {}
         for name in METRICS:
