@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from otfair.arrays import Array
-from otfair.attributes import Columns
+from otfair.attributes import Columns, as_columns
 from otfair.auditing._costs import transport
 from otfair.auditing._curves import curves
 from otfair.auditing._distances import Distances, Measure, reference_size
@@ -274,8 +274,8 @@ def _failure(finding: Finding) -> str:
 
 
 def _all_names(*chosen: Columns) -> list[str | int]:
-    """Return the columns that any of several settings names, each one or many."""
-    return [name for one in chosen for name in ([one] if isinstance(one, (str, int)) else one)]
+    """Return the columns that any of several settings names."""
+    return [name for one in chosen for name in as_columns(one)]
 
 
 def _write(path: Path, text: str) -> None:
