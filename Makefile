@@ -11,6 +11,7 @@ export OTFAIR_DATA_HOME ?= $(if $(DATA),$(abspath $(DATA)))
 install: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
+	@echo "Installing into .venv: a few minutes, the first time only."
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
