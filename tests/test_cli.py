@@ -193,7 +193,8 @@ def test_an_interrupt_ends_cleanly(tmp_path):
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate()
-    assert process.returncode == 130
+    # Python itself ends by the signal if it came within an exec, though caught: a shell's 130 too.
+    assert process.returncode in (130, -signal.SIGINT)
     assert err == "otfair: interrupted\n"
     assert out == ""
     assert list(tmp_path.iterdir()) == []
