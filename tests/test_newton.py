@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import random_problem
@@ -175,3 +176,26 @@ def test_unknown_solvers_and_options_are_named():
         otfair.smooth_otf(p.scores, p.geometry, p.constraints, solver=Newton(), max_sweeps=3)
     with pytest.raises(TypeError, match="max_sweeps"):
         otfair.smooth_otf(p.scores, p.geometry, p.constraints, max_sweeps=3)
+
+
+@pytest.mark.parametrize("seed", [2, 7, 23, 38, 71])
+def test_tensors_and_numpy_solve_alike(seed: int, monkeypatch):
+    # Small problems are solved in NumPy, others in tensors, which a GPU needs; values are the same.
+    p = random_problem(seed)
+
+    def solved() -> dict[str, np.ndarray]:
+        people = (p.scores, p.geometry, p.constraints)
+        adjusted = otfair.adjusted_otf(*people, 0.05)
+        again = otfair.adjusted_otf(p.scores**1.01, *people[1:], 0.05, init=adjusted)
+        swept = otfair.smooth_otf(*people, 0.05, solver="coordinate", throw=False)
+        exact = otfair.exact_otf(*people)
+        costs = [t.value for t in (adjusted, again, swept, exact)]
+        scores = [t.fair_scores for t in (adjusted.smooth, adjusted.relaxed, swept, exact)]
+        flows = [adjusted.smooth.flows.mass, exact.flows.mass]
+        return {"costs": costs, "gradient": again.gradient, "scores": scores, "flows": flows}
+
+    in_numpy = solved()
+    monkeypatch.setattr("otfair.problem.MAX_BATCH", 0)
+    assert isinstance(stated(seed).mass, torch.Tensor)
+    for name, values in solved().items():
+        np.testing.assert_allclose(values, in_numpy[name], atol=1e-7, err_msg=name)

@@ -54,7 +54,7 @@ class Coordinate:
             sweeps += 1
             settled = sweeps > 1 and problem.epsilon * change < self.tol
             previous, point = point, semi.at(mu)
-            change = problem.epsilon * float((point.lse - previous.lse).abs().mean())
+            change = problem.epsilon * float(abs(point.lse - previous.lse).mean())
             if settled:
                 status = Status.SETTLED
                 break

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from otfair.newton import anneal
-from otfair.problem import Reference, TransportProblem
+from otfair.problem import Reference, TransportProblem, beside, to_numpy
 from otfair.status import Status
 from otfair.transport import Transport
 
@@ -26,7 +26,7 @@ ROUNDS = 50
 
 def solve_exact(problem: TransportProblem, tol: float = 1e-9) -> Transport:
     """Solve min <D, P> s.t. P 1 = m, |V P'1 - b| <= slack to a relative gap of `tol`."""
-    D, m, V = problem.distances.cpu().numpy(), problem.mass.cpu().numpy(), problem.vectors
+    D, m, V = to_numpy(problem.distances), to_numpy(problem.mass), problem.vectors
     reach = max(problem.reach, 1e-300)
     centre, margin = np.zeros(len(V)), reach
     if D.size > ALL_PAIRS:
@@ -52,12 +52,12 @@ def solve_exact(problem: TransportProblem, tol: float = 1e-9) -> Transport:
         if done or pairs.all():
             break
         pairs |= _excess(D, V, mu) <= 0
-    prices = problem.mass.new_tensor(lowest)
+    prices = beside(lowest, problem.mass)
     return Transport(
         problem=problem,
         mu=mu,
         prices=prices,
-        point=Reference(problem.mass.new_tensor(P / np.where(m > 0, m, 1.0)), prices, mu @ V),
+        point=Reference(beside(P / np.where(m > 0, m, 1.0), problem.mass), prices, mu @ V),
         value=dual,
         primal_value=primal,
         residual=problem.residual(P.sum(1), mu) if done else np.inf,

@@ -302,7 +302,7 @@ class PointCloud(Geometry):
         r = radius[self.row_points].sort(descending=True)
         s = radius[self._column_points].sort(descending=True)
         rows, columns = self.row_points[r.indices], self._column_points[s.indices]
-        best, start, step = 0.0, 0, 32
+        best, start, step = 0.0, 0, 8
         while start < len(rows):
             reach = int(torch.searchsorted(-s.values, r.values[start] - best))
             if reach == 0:
@@ -310,7 +310,7 @@ class PointCloud(Geometry):
             X = points[rows[start : start + step]]
             for some in torch.split(columns[:reach], max(1, BLOCK_ENTRIES // step)):
                 best = max(best, float(torch.cdist(X, points[some], order).amax()))
-            start, step = start + step, min(4 * step, 512)
+            start, step = start + step, min(8 * step, 512)
         return {"sqeuclidean": best**2, "cosine": best**2 / 2}.get(str(self.cost), best)
 
 

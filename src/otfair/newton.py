@@ -71,7 +71,7 @@ def ascend(
     problem, gamma = semi.problem, semi.problem.slack
     unit, eye = problem.total / semi.tau, np.eye(len(mu))
     point = semi.at(mu)
-    rounding = 1e-9 * semi.tau * float(problem.mass @ (1 + point.lse.abs()))
+    rounding = 1e-9 * semi.tau * float(problem.mass @ (1 + abs(point.lse)))
     residual = best = problem.residual(point.f, mu)
     delta, growth, used = FIRST_DAMPING, GROW, 1
     H, stale = point.near.curvature, False  # that of a solution nearby is good for a first step

@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from otfair.arrays import Array, like_input, to_vector
 from otfair.constraints import Constraints
@@ -19,7 +18,7 @@ from otfair.coordinate import Coordinate
 from otfair.exact import solve_exact
 from otfair.geometry import Geometry
 from otfair.newton import Newton
-from otfair.problem import Point, TransportProblem
+from otfair.problem import Point, TransportProblem, Vector, namespace
 from otfair.status import TransportError
 from otfair.transport import AdjustedTransport, Transport
 
@@ -172,13 +171,13 @@ def adjusted_otf(
     difference = _price_difference(smooth, relaxed)
     linear = problem.target @ (mu - nu) - allowed @ np.abs(mu) + relaxed.problem.slack @ np.abs(nu)
     price = np.where(above, np.abs(nu) * np.sign(problem.violation), 0.0) @ problem.all_vectors
-    slope = torch.as_tensor(price, device=difference.device)[problem.row_types]
-    gradient = problem.weight * (difference + slope)
     value = float(problem.mass @ difference) + float(linear)
+    slope, moved = (torch.as_tensor(v, device=geometry.device) for v in (price, difference))
+    gradient = problem.weight * (moved + slope[problem.row_types])
     return AdjustedTransport(smooth, relaxed, value, like_input(gradient, problem.as_tensor))
 
 
-def _price_difference(smooth: Transport, relaxed: Transport) -> Tensor:
+def _price_difference(smooth: Transport, relaxed: Transport) -> Vector:
     """Return lambda of the smooth problem minus that of the relaxed one, (n,).
 
     The eps log h in both cancels. Where the duals are close, the rest is taken from
@@ -188,7 +187,8 @@ def _price_difference(smooth: Transport, relaxed: Transport) -> Tensor:
     shift = (smooth.mu - relaxed.mu) @ problem.vectors / problem.epsilon  # (K,)
     if np.abs(shift).max(initial=0.0) > 1:
         return smooth.prices - relaxed.prices
-    return -problem.epsilon * torch.log1p(relaxed.point.mean(np.expm1(shift)))
+    change = relaxed.point.mean(np.expm1(shift))
+    return -problem.epsilon * namespace(change).log1p(change)
 
 
 def _smooth_problem(
@@ -207,6 +207,7 @@ def _smooth_problem(
     return TransportProblem(scores, geometry, constraints, epsilon)
 
 
+@np.errstate(all="ignore")  # where numbers overflow, the status tells
 def _solve(
     problem: TransportProblem, slack: np.ndarray, solver: Method, init: Init, throw: bool
 ) -> Transport:

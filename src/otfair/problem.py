@@ -9,6 +9,7 @@ import copy
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -19,6 +20,11 @@ from otfair.constraints import Constraints, check_existence
 from otfair.distances import NearestDistances, SoftDistances
 from otfair.geometry import Geometry
 
+# An array of the size of people, in the solvers: NumPy's for a batch on a CPU, as its calls cost
+# least, and a tensor for more people, as it works on all cores, and on other devices.
+Vector: TypeAlias = Any
+MAX_BATCH = 8192
+
 # Shares near a reference are products of its own, of at least exp(LOWEST_SHARE), and of ratios of
 # at most exp(FAR): none is so small that it would be denormal, and none that matters is cut off.
 LOWEST_SHARE, FAR = -400.0, 250.0
@@ -27,9 +33,9 @@ LOWEST_SHARE, FAR = -400.0, 250.0
 class TransportProblem:
     """min <C, P> - epsilon H(P)  s.t.  P 1 = h,  |G P'1 - b| <= slack,  by types of columns.
 
-    What is of the size of people is a tensor; what is of the size of constraints and types is
-    NumPy, as solvers work on it in plain Python. Types without people are left out. Rows of G are
-    divided by their largest entry, `unit`: a dual here is `unit` times one of the rows as given.
+    What is of the size of constraints and types is NumPy, as solvers work on it in plain Python.
+    Types without people are left out. Rows of G are divided by their largest entry, `unit`: a dual
+    here is `unit` times one of the rows as given.
     """
 
     def __init__(
@@ -50,7 +56,7 @@ class TransportProblem:
         else:
             self.spread = geometry.nearest_distances(constraints.column_types, **columns)
         D = self.spread.values.T
-        self.distances = D if len(self.open_types) == K else D[self.open_types]  # D (K, n)
+        self.distances = engine(D if len(self.open_types) == K else D[self.open_types])  # D (K, n)
         given = torch.as_tensor(constraints.vectors).cpu().numpy()
         unit = np.abs(given).max(1, initial=0.0)
         self.unit = np.where(unit > 0, unit, 1.0)  # (d,)
@@ -61,12 +67,15 @@ class TransportProblem:
         self.near: Reference | None = None  # of a solution from which solvers start
         self._take(h, is_tensor(scores))
 
+    @np.errstate(all="ignore")  # where numbers overflow, the status tells
     def _take(self, h: Tensor, as_tensor: bool) -> None:
         """Set all that depends on the scores h, (n,)."""
-        self.scores, self.log_scores, self.as_tensor = h, h.log(), as_tensor
-        self.mass = self.weight * h  # m (n,)
-        zero = self.mass.new_zeros(self.all_vectors.shape[1])
-        by_type = zero.index_add_(0, self.row_types, self.mass).cpu().numpy()
+        self.scores, self.as_tensor = h, as_tensor
+        self.log_scores = namespace(engine(h)).log(engine(h))
+        mass = self.weight * h
+        self.mass: Vector = engine(mass)  # m (n,)
+        zero = mass.new_zeros(self.all_vectors.shape[1])
+        by_type = zero.index_add_(0, self.row_types, mass).cpu().numpy()
         self.total = float(by_type.sum())
         self.violation = self.all_vectors @ by_type - self.target  # G h - b, by the rows' vectors
         row_size = np.abs(self.all_vectors) @ by_type
@@ -106,7 +115,7 @@ class TransportProblem:
     @cached_property
     def reach(self) -> float:
         """Largest distance, in absolute value."""
-        return float(self.distances.abs().max())
+        return float(abs(self.distances).max())
 
     def residual(self, f: np.ndarray, mu: np.ndarray) -> float:
         """Largest relative violation of the optimality conditions, for the mass f (K,) by type."""
@@ -122,14 +131,14 @@ class TransportProblem:
 class Reference:
     """Shares at one mu, from which those at others nearby follow without exponentials."""
 
-    share: Tensor  # p (K, n)
-    lse: Tensor  # (n,) log-sum-exp over types
+    share: Vector  # p (K, n)
+    lse: Vector  # (n,) log-sum-exp over types
     shift: np.ndarray  # G'mu / tau by type, (K,)
     curvature: np.ndarray | None = None  # minus a Hessian nearby, (d, d)
 
-    def mean(self, values: np.ndarray) -> Tensor:
+    def mean(self, values: np.ndarray) -> Vector:
         """Mean over types, by share, of one row (K,) or of several (d, K): (n,) or (d, n)."""
-        return torch.as_tensor(values, device=self.share.device) @ self.share
+        return beside(values, self.share) @ self.share
 
 
 @dataclass(frozen=True)
@@ -138,19 +147,18 @@ class Point:
 
     near: Reference
     ratio: np.ndarray  # (K,) of the types' exponentials to those of `near`, at least 1
-    total: Tensor  # (n,) sum over types of ratio times share
-    lse: Tensor  # (n,) log-sum-exp over types
+    total: Vector  # (n,) sum over types of ratio times share
+    lse: Vector  # (n,) log-sum-exp over types
     f: np.ndarray  # (K,) mass by type
     r: np.ndarray  # b - G f  (d,), the gradient of the smooth part
     value: float  # the smooth part of L
 
     @cached_property
-    def share(self) -> Tensor:
+    def share(self) -> Vector:
         """Share p of a person's score that goes to each type, (K, n)."""
-        ratio = torch.as_tensor(self.ratio, device=self.total.device)
-        return self.near.share * ratio[:, None] / self.total
+        return self.near.share * beside(self.ratio, self.total)[:, None] / self.total
 
-    def mean(self, values: np.ndarray) -> Tensor:
+    def mean(self, values: np.ndarray) -> Vector:
         """Mean over types, by share, as for a reference."""
         return self.near.mean(values * self.ratio) / self.total
 
@@ -177,8 +185,8 @@ class SemiDual:
         near, least = self._near, float(change.min())
         ratio = np.exp(change - least)
         total = near.mean(ratio)
-        f = ratio * (near.share @ (problem.mass / total)).cpu().numpy()
-        lse = total.log().add_(near.lse).add_(least)
+        f = ratio * to_numpy(near.share @ (problem.mass / total))
+        lse = namespace(total).log(total) + near.lse + least
         value = float(problem.target @ mu) - self.tau * float(problem.mass @ lse)
         return Point(near, ratio, total, lse, f, problem.target - V @ f, value)
 
@@ -186,17 +194,41 @@ class SemiDual:
         """Minus the Hessian: sum_i m_i Cov_{p_i}(g) / tau, (d, d)."""
         V = self.problem.vectors
         mean = point.near.mean(V * point.ratio)  # (d, n), times the total
-        within = ((mean * (self.problem.mass / point.total**2)) @ mean.T).cpu().numpy()
+        within = to_numpy((mean * (self.problem.mass / point.total**2)) @ mean.T)
         return np.asarray(((V * point.f) @ V.T - within) / self.tau)
 
     def _reference(self, shift: np.ndarray) -> Reference:
         """Return the shares at a shift, (K,)."""
         problem, D = self.problem, self.problem.distances
         add = shift + np.log(problem.column_mass) * (1 - problem.epsilon / self.tau)
-        share = (D / -self.tau).add_(torch.as_tensor(add, device=D.device)[:, None])
-        top = share.amax(0)
-        total = share.sub_(top).clamp_min_(LOWEST_SHARE).exp_().sum(0)
-        return Reference(share.div_(total), total.log_().add_(top), shift)
+        xp, share = namespace(D), D / -self.tau
+        share += beside(add, D)[:, None]
+        top = xp.amax(share, 0)
+        share -= top
+        total = xp.exp(xp.clip(share, LOWEST_SHARE, None, out=share), out=share).sum(0)
+        share /= total
+        return Reference(share, xp.log(total) + top, shift)
+
+
+def engine(tensor: Tensor) -> Vector:
+    """Return what solvers work on, for a tensor with one entry or column a person."""
+    small = tensor.device.type == "cpu" and tensor.shape[-1] <= MAX_BATCH
+    return tensor.numpy() if small else tensor
+
+
+def namespace(array: Vector) -> Any:
+    """Return the module of an array's functions, of which those that both name alike are used."""
+    return np if isinstance(array, np.ndarray) else torch
+
+
+def beside(values: np.ndarray, array: Vector) -> Vector:
+    """Return what is of the size of types in the form of an array of people."""
+    return values if namespace(array) is np else torch.as_tensor(values, device=array.device)
+
+
+def to_numpy(array: Vector) -> np.ndarray:
+    """Return an array of either kind as NumPy's."""
+    return array if isinstance(array, np.ndarray) else np.asarray(array.cpu())
 
 
 def _check_scores(scores: Array, geometry: Geometry, constraints: Constraints) -> Tensor:

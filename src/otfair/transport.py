@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from otfair.arrays import Array, like_input
-from otfair.problem import Point, Reference, TransportProblem
+from otfair.problem import Point, Reference, TransportProblem, Vector
 from otfair.status import Status
 
 MAX_DENSE_ENTRIES = 2**26  # of a dense plan: 512 MiB
@@ -61,7 +61,7 @@ class Transport:
 
     problem: TransportProblem = field(repr=False)
     mu: np.ndarray = field(repr=False)  # (d,), for the scaled rows of the problem
-    prices: Tensor = field(repr=False)  # lambda (n,)
+    prices: Vector = field(repr=False)  # lambda (n,)
     point: Point | Reference = field(repr=False)  # the shares of each open type
     value: float
     primal_value: float
@@ -114,7 +114,7 @@ class Transport:
     def flows(self) -> Flows:
         """Score that moves between types of people, and how far."""
         names = self.problem.constraints.type_names
-        zero = self.problem.mass.new_zeros(len(names), len(names))
+        zero = self.problem.weight.new_zeros(len(names), len(names))
         mass = zero.index_add(0, self.problem.row_types, self._type_mass)
         paid = self._type_mass * self.problem.spread.mean_cost
         cost = zero.index_add(0, self.problem.row_types, paid)
@@ -146,9 +146,10 @@ class Transport:
     @cached_property
     def _type_mass(self) -> Tensor:
         """Score from each person to each type, shut ones included, (n, K)."""
-        problem, share = self.problem, self.point.share
-        everywhere = share.new_zeros(len(problem.constraints.type_names), share.shape[1])
-        return (everywhere.index_copy_(0, problem.open_types, share) * problem.mass).T
+        problem = self.problem
+        mass = torch.as_tensor(self.point.share * problem.mass, device=problem.weight.device)
+        everywhere = mass.new_zeros(len(problem.constraints.type_names), mass.shape[1])
+        return everywhere.index_copy_(0, problem.open_types, mass).T
 
     def _like(self, values: Tensor | np.ndarray) -> Array:
         tensor = torch.as_tensor(values, device=self.problem.geometry.device)
