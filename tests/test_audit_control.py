@@ -8,6 +8,7 @@ import pytest
 
 import otfair
 from otfair.auditing import _groups
+from otfair.metrics import violation
 
 approx = pytest.approx
 
@@ -52,6 +53,23 @@ def test_a_control_is_the_notion_with_that_column(data):
     one, two = last(found), last(own)
     assert one.cost.exact.value == approx(two.cost.exact.value)
     assert one.violation.value.value == approx(two.violation.value.value)
+
+
+def test_a_control_inherits_the_settings_of_demographic_parity(data):
+    people = data.sensitive_features[["sex"]].assign(young=data.sensitive_features["age"] < 40)
+    found = otfair.audit(
+        data.truth.scores,
+        sensitive_features=people,
+        control_features=data.X["area"],
+        notions=[otfair.DemographicParity(intersectional=True)],
+        n_bootstrap=5,
+    )
+    crossed = otfair.ConditionalParity(control="area", intersectional=True)
+    table = people.assign(area=data.X["area"])
+    assert last(found).attribute == "sex & young"
+    assert last(found).violation.value.value == approx(
+        violation(data.truth.scores, table, notion=crossed)
+    )
 
 
 def test_several_controls_are_crossed_and_numbers_are_quarters(data):

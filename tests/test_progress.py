@@ -66,9 +66,17 @@ def test_parts_of_long_work_share_the_wait(clock, capsys):
         "otfair: judging: 2 of 4 in 00:10, about 00:10 left",
         "otfair: judging: 4 of 4 in 00:20",
     ]
-    progress.begin()  # other work
-    go_through(4, 5, clock)
+    with progress.session(silent=False):  # other work
+        go_through(4, 5, clock)
     assert capsys.readouterr().err == ""
+
+
+def test_a_silent_session_shows_nothing_and_ends(clock, capsys):
+    with progress.session(silent=True):
+        go_through(9, EVERY, clock)
+    assert capsys.readouterr().err == ""
+    go_through(9, EVERY, clock)
+    assert capsys.readouterr().err != ""
 
 
 def test_what_ends_early_says_nothing_of_time_left(clock, capsys):

@@ -58,8 +58,7 @@ def _main(arguments: Sequence[str]) -> int:
 def _run(options: argparse.Namespace) -> int:
     from otfair import progress  # not sooner: what it imports takes time
 
-    progress.begin()
-    with warnings.catch_warnings():
+    with progress.session(silent=options.quiet), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what other libraries say to programmers
         warnings.simplefilter("default", UserWarning)
         warnings.showwarning = _show_warning

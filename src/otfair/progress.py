@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sized
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from tqdm import tqdm
@@ -38,6 +39,7 @@ def track(
     >>> [2 * step for step in track(range(3), "doubling", verbose=False)]
     [0, 2, 4]
     """
+    verbose = verbose and not Lines.silent
     if verbose and not _watched():
         return Lines(steps, desc, total, **units)
     return tqdm(steps, desc, total, leave=leave, disable=not verbose, **units)
@@ -56,6 +58,7 @@ class Lines:
 
     since: ClassVar[float] = 0.0  # the last line, or the beginning; 0 for neither
     active: ClassVar[float] = 0.0  # when work was last heard of
+    silent: ClassVar[bool] = False  # nobody wants to hear of any
 
     def __init__(
         self,
@@ -115,6 +118,11 @@ class Lines:
         sys.stderr.flush()
 
 
-def begin() -> None:
-    """Forget earlier work: the first line is due a while from now."""
-    Lines.since = 0.0
+@contextmanager
+def session(silent: bool) -> Iterator[None]:
+    """Forget earlier work: the first line is due a while from now, or none is, if `silent`."""
+    Lines.since, Lines.silent = 0.0, silent
+    try:
+        yield
+    finally:
+        Lines.silent = False

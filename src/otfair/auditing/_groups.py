@@ -6,7 +6,7 @@ Maths: docs/audit.md. Everything is a function of sums over (group, stratum) cel
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,7 +19,14 @@ from otfair.auditing._reading import Audited
 from otfair.auditing._resampling import by_cell, estimate, resample
 from otfair.auditing._results import Estimate, Group, Violation
 from otfair.constraints import People, type_people
-from otfair.notions import ConditionalParity, Notion, _GroupNotion, _Stack, as_notion
+from otfair.notions import (
+    ConditionalParity,
+    DemographicParity,
+    Notion,
+    _GroupNotion,
+    _Stack,
+    as_notion,
+)
 
 BINS = 16  # of a continuous attribute, for transport, where its values are too many
 ENTRIES = 4_000_000  # distances of people to types; a continuous attribute may have as many values
@@ -92,7 +99,8 @@ def _conditioned(
             "none: pass them as `control_features`. To compare within labels, ask for "
             "'equalized_odds'."
         )
-    within = free or ([ConditionalParity()] if names else [])
+    plain = [one for one in notions if type(one) is DemographicParity] or [DemographicParity()]
+    within = free or ([ConditionalParity(**asdict(one)) for one in plain] if names else [])
     out = [
         *(one for one in notions if one not in free),
         *(replace(one, control=names) for one in within),

@@ -171,7 +171,7 @@ def run(options: argparse.Namespace) -> Outcome:
             n_bootstrap=options.bootstrap,
             random_state=options.seed,
             time_budget=options.time_budget,
-            verbose=not options.quiet,
+            verbose=True,
         )
         title = options.title or f"{options.score} of {Path(table.source).name}"
         numbers = [*kept, options.score, *weight, *sensitive.columns]

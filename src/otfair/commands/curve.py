@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> Outcome:
                 test_size=options.test_size,
                 random_state=options.seed,
                 n_bootstrap=options.bootstrap,
-                verbose=not options.quiet,
+                verbose=True,
             )
             for name in regularizers
         }

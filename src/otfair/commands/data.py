@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> Outcome:
                 f"download {name}`, or point --data-home or OTFAIR_DATA_HOME to its folder."
             )
     elif options.action == "download":
-        paths = download_dataset(name, options.data_home, progress=not options.quiet)
+        paths = download_dataset(name, options.data_home)
     else:
         paths = verify_dataset(name, options.data_home)
     files = {file: str(path) for file, path in paths.items()}

@@ -31,7 +31,7 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> Outcome:
     """Run the demonstration."""
     try:
-        text = demonstrate(options.output, not options.quiet)
+        text = demonstrate(options.output, verbose=True)
     except OSError as error:
         raise TableError(
             f"cannot write to {options.output}: {error}. Choose another --output."

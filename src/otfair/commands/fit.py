@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> Outcome:
             when: make_classifier(options.model, notion, random_state=options.seed, **settings)
             for when, settings in (("before", {"alpha": 0.0}), ("after", strength))
         }
-        bar = track(classifiers.items(), "fitting", verbose=not options.quiet)
+        bar = track(classifiers.items(), "fitting", verbose=True)
         models = {when: train(classifier, parts[0]) for when, classifier in bar}
         scores = {
             (when, name): model.predict_proba(part.X)[:, 1]
@@ -119,7 +119,7 @@ def run(options: argparse.Namespace) -> Outcome:
         audits = {}
         if not options.no_audit:
             for when, name in AUDITS.items():
-                found = _audit(scores[when, "test"], parts[1], record, when, not options.quiet)
+                found = _audit(scores[when, "test"], parts[1], record, when)
                 found.to_html(folder / name)
                 audits[when] = name
         write_report(folder / REPORT, record, curve, audits)
@@ -183,13 +183,11 @@ def _curve(options: argparse.Namespace, task: Task, classifier: Any) -> pd.DataF
         alphas=options.alphas,
         test_size=options.test_size,
         random_state=options.seed,
-        verbose=not options.quiet,
+        verbose=True,
     )
 
 
-def _audit(
-    scores: np.ndarray, part: Task, record: dict[str, Any], when: str, verbose: bool
-) -> otfair.Audit:
+def _audit(scores: np.ndarray, part: Task, record: dict[str, Any], when: str) -> otfair.Audit:
     label, people = part.label, record["people"]
     found = otfair.audit(
         pd.Series(scores, name=f"predicted {label.name}"),
@@ -201,7 +199,7 @@ def _audit(
         continuous=continuous_names(part.sensitive),
         notions=record["notion"],
         random_state=record["seed"],
-        verbose=verbose,
+        verbose=True,
     )
     alpha = 0.0 if when == "before" else record["alpha"]
     return described(

@@ -65,9 +65,7 @@ def run(options: argparse.Namespace) -> Outcome:
     store = options.output / "runs.sqlite"
     with Store(store) as results:
         before = len(results.done()), (options.output / "results.md").is_file()
-    made, failed = reproduce(
-        runs, store, jobs=options.jobs, take=options.take, verbose=not options.quiet
-    )
+    made, failed = reproduce(runs, store, jobs=options.jobs, take=options.take, verbose=True)
     with Store(store) as results:
         results.write_csv(options.output / "runs.csv")
         kept = list(results)
