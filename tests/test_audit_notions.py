@@ -146,3 +146,12 @@ def test_intervals_of_costs_do_not_depend_on_the_order_of_groups():
         one = otfair.audit(h, table, sensitive_features=S).findings[0].cost
         found.append((one.exact.low, one.exact.high))
     np.testing.assert_allclose(found[1:], [found[0]] * 2, rtol=1e-6)
+
+
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
+def test_of_two_groups_the_one_of_lower_scores_is_the_worst(names):
+    rng = np.random.default_rng(3)
+    low = rng.random(101) < 0.3
+    scores = np.clip(rng.random(101) - 0.2 * low, 0.01, 0.99)
+    found = otfair.audit(scores, sensitive_features=np.where(low, *names), n_bootstrap=5)
+    assert found.findings[0].violation.worst == f"group={names[0]}"

@@ -234,7 +234,8 @@ def judge(audited: Audited, compared: Compared, threshold: float, counts: np.nda
             rows = _correlations(W, first, second, moments, least)[..., None]  # (R, S, 1)
         largest = np.abs(rows).max((1, 2))
         off = np.abs(rows[1:] - rows[0]).max((1, 2))
-    worst = np.unravel_index(int(np.abs(rows[0]).argmax()), rows[0].shape)
+    tied = np.abs(rows[0]) >= (1 - 1e-9) * largest[0]  # as two groups are, but for rounding
+    worst = np.unravel_index(int(np.where(tied, rows[0], np.inf).argmin()), rows[0].shape)
     sizes = np.bincount(cells[inside], minlength=S * G).reshape(S, G)
     stratum_names = compared.strata.names
     given = f", {stratum_names[worst[0]]}" if stratum_names[worst[0]] else ""

@@ -55,7 +55,8 @@ class Violation:
     Attributes
     ----------
     value : largest correlation of scores and a group (the paper's PDP or PEO).
-    worst : the group, or the attribute, that it is the correlation with.
+    worst : the group, or the attribute, that it is the correlation with; of two groups, which are
+        equally far off, the one whose scores are lower.
     chance : how far it may be off by chance: 95 % of resamples differ by less, in every group.
     mean_difference, mean_ratio : between the highest and the lowest mean score of a group.
     rate_difference, rate_ratio : the same for rates at the threshold.
