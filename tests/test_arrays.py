@@ -93,8 +93,11 @@ def test_results_are_tensors_only_where_an_argument_was():
     assert is_tensor(None, torch.zeros(1))
     assert not is_tensor(None, np.zeros(1))
     tensor = torch.arange(3)
-    assert like_input(tensor, True) is tensor
-    assert isinstance(like_input(tensor, False), np.ndarray)
+    given, array = like_input(tensor, True), like_input(tensor, False)
+    assert isinstance(given, torch.Tensor)
+    assert isinstance(array, np.ndarray)
+    given[0] = array[0] = 7  # the user's to overwrite
+    assert tensor.tolist() == [0, 1, 2]
 
 
 WORDS = ["b", "a", "b", "c"]

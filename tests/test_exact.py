@@ -40,6 +40,24 @@ def test_the_reduced_program_has_the_optimum_of_the_full_one(first: int):
         assert t.primal_value == pytest.approx(full, abs=1e-9), f"seed {seed}"
 
 
+@pytest.mark.parametrize("all_pairs", [0, exact.ALL_PAIRS])
+@pytest.mark.parametrize("far", [1e6, 1e9, 1e11])
+def test_one_person_far_away_costs_the_others_no_digit(far, all_pairs, monkeypatch):
+    # As a number does that stands for "unknown": all other costs are tiny beside the largest.
+    monkeypatch.setattr(exact, "ALL_PAIRS", all_pairs)
+    rng = np.random.default_rng(1)
+    X, h = rng.normal(size=(30, 2)), rng.uniform(0.05, 0.95, 30)
+    parity = otfair.DemographicParity().constraints(np.arange(30) % 2)
+    C = otfair.PointCloud(X, scale=None).cost_matrix().numpy()
+    C[0, 1:] = C[1:, 0] = 100.0  # far enough that nobody would go there
+    X[0] += far
+    geometry = otfair.PointCloud(X)
+    t = otfair.exact_otf(h, geometry, parity)
+    full = full_lp(C, h, parity.matrix, parity.target, 0.0)
+    assert t.value * geometry.scale_ == pytest.approx(full, rel=1e-6)
+    assert t.primal_value * geometry.scale_ == pytest.approx(full, rel=1e-6)
+
+
 def test_two_people_split_the_difference():
     # One person in each group, scores a and b, distance c: half the gap must travel.
     a, b, c = 0.8, 0.3, 0.7

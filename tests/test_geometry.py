@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
+import otfair
 from otfair import CostMatrix, PointCloud
 from otfair import distances as distances_module
 from otfair import geometry as geometry_module
@@ -264,6 +265,23 @@ def test_a_function_is_called_on_blocks_of_people_and_may_be_asymmetric():
     geometry = PointCloud(X, Y, cost=lambda x, y: function(x, y).numpy(), scale="max")
     assert geometry.scale_ == C.max()
     np.testing.assert_allclose(geometry.cost_matrix().numpy(), C / C.max())
+
+
+def test_people_who_differ_may_be_alike_by_the_cost():
+    geometry = PointCloud([[-0.05], [-1.1], [-3.0]], cost="cosine")
+    assert geometry.scale_ == 1.0
+    assert not geometry.cost_matrix().any()
+
+
+def test_a_function_may_be_learned():
+    metric = torch.nn.Linear(2, 3, dtype=torch.float64)
+    X = np.random.default_rng(0).normal(size=(6, 2))
+    geometry = PointCloud(X, cost=lambda x, y: torch.cdist(metric(x), metric(y)), scale=None)
+    Z = metric(torch.as_tensor(X)).detach()
+    np.testing.assert_allclose(geometry.cost_matrix(), torch.cdist(Z, Z), atol=1e-12)
+    fair = otfair.DemographicParity().constraints(list("aabbab"))
+    for cost in (otfair.exact_otf, otfair.adjusted_otf):
+        assert cost([0.9, 0.6, 0.5, 0.2, 0.4, 0.3], geometry, fair).value > 0
 
 
 def test_a_cost_matrix_is_used_as_it_is():

@@ -259,9 +259,11 @@ def test_a_total_that_no_scores_can_have_is_an_error_that_names_the_row():
 def test_fair_scores_at_the_edge_only_are_warned_of():
     # Row: people 0 and 1 minus the mass of all: only f_2 = 0 will do.
     c = otfair.Constraints.from_matrix([[0.0, 0.0, 1.0]], names=["nothing for the last"])
-    with pytest.warns(UserWarning, match="not attained"):
-        t = otfair.smooth_otf([0.5, 0.5, 0.5], otfair.PointCloud(np.eye(3)), c, 0.1)
-    assert t.fair_scores[2] < 1e-6
+    for cost in (otfair.smooth_otf, otfair.relaxed_otf, otfair.adjusted_otf):
+        with pytest.warns(UserWarning, match="not attained") as told:
+            t = cost([0.5, 0.5, 1e-9], otfair.PointCloud(np.eye(3)), c, 0.1)
+        assert told[0].filename == __file__  # it points to who called
+    assert t.smooth.fair_scores[2] < 1e-6
 
 
 @pytest.mark.parametrize(

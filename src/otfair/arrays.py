@@ -107,8 +107,8 @@ def is_tensor(*values: Array) -> bool:
 
 
 def like_input(tensor: Tensor, as_tensor: bool) -> Array:
-    """Return a result in the kind of array the user works with."""
-    return tensor if as_tensor else tensor.cpu().numpy()
+    """Return a copy in the kind of array the user works with, theirs to overwrite."""
+    return tensor.clone() if as_tensor else tensor.cpu().numpy().copy()
 
 
 def to_columns(table: Array, argument: str) -> list[Column]:

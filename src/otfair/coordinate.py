@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from otfair.problem import SemiDual, TransportProblem
+from otfair.problem import SemiDual, Solved, TransportProblem
 from otfair.status import Status
-from otfair.transport import Transport, smooth_transport
 
 MAX_EXPONENT = 600.0
 
@@ -34,40 +33,36 @@ class Coordinate:
     univariate_tol: float = 1e-3
     residual_tol: float = 1e-8
 
-    def solve(self, problem: TransportProblem, init: np.ndarray | None = None) -> Transport:
+    def solve(self, problem: TransportProblem, init: np.ndarray | None = None) -> Solved:
         """Sweep from `init` (zero by default)."""
         semi = SemiDual(problem)
-        mu = np.zeros(len(problem.target)) if init is None else np.array(init, dtype=np.float64)
+        mu = np.zeros(len(problem.target)) if init is None else init
         # The relaxed problem's dual is phi - psi, both at most zero; elsewhere phi is free.
-        phi, psi = np.minimum(mu, 0.0), np.minimum(-mu, 0.0)
-        bounded = bool(np.any(problem.slack > 0))
+        top = 0.0 if problem.slack.any() else np.inf
+        phi = np.minimum(mu, top)
+        psi = phi - mu
         status, sweeps, change = Status.SWEEP_LIMIT, 0, np.inf
         point = semi.at(mu)  # holds lambda for this mu, and the mass by type
-        while sweeps < self.max_sweeps:
-            mass = point.f
-            if bounded:
-                mass = self._pass(problem, phi, mass, +1.0, 0.0)
-                self._pass(problem, psi, mass, -1.0, 0.0)
-                mu = phi - psi
-            else:
-                self._pass(problem, mu, mass, +1.0, np.inf)
+        while sweeps < self.max_sweeps and status is not Status.SETTLED:
+            mass = self._pass(problem, phi, point.f, +1.0, top)
+            if top == 0:
+                self._pass(problem, psi, mass, -1.0, top)
+            mu = phi - psi
             sweeps += 1
-            settled = sweeps > 1 and problem.epsilon * change < self.tol
+            if problem.epsilon * change < self.tol:  # never in the first sweep
+                status = Status.SETTLED
             previous, point = point, semi.at(mu)
             change = problem.epsilon * float(abs(point.lse - previous.lse).mean())
-            if settled:
-                status = Status.SETTLED
-                break
         residual = problem.residual(point.f, mu)
         if not residual > self.residual_tol:
             status = Status.STALLED if np.isnan(residual) else Status.CONVERGED
-        return smooth_transport(problem, mu, point, status, residual, sweeps)
+        return mu, point, status, residual, sweeps
 
     def _pass(
         self, problem: TransportProblem, dual: np.ndarray, mass: np.ndarray, sign: float, top: float
     ) -> np.ndarray:
         """Update each entry of `dual` in turn, in place; returns the mass by type, (K,)."""
-        eps, tols = problem.epsilon, self.univariate_tol * len(problem.scores) / problem.unit
+        eps, tols = problem.epsilon, self.univariate_tol * len(problem.mass) / problem.unit
         for c, (g, tol) in enumerate(zip(sign * problem.vectors, tols)):
             slope = sign * problem.target[c] + problem.slack[c]
             step = _univariate(mass, g, eps, slope, top - dual[c], tol)

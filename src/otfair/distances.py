@@ -123,6 +123,15 @@ class SoftDistances:
     geometry: Costs
     columns: TypedColumns
 
+    @classmethod
+    def of(cls, geometry: Costs, columns: TypedColumns, epsilon: float) -> SoftDistances:
+        """One pass over the costs, in O(n K) memory."""
+        out = columns.weight.new_empty(columns.n_types, len(geometry.row_points))
+        for start, stop, block in geometry.blocks(columns.points, 1 / epsilon):
+            out[:, start:stop] = _soft_minimum_(block, columns)
+        values = (epsilon * out)[:, geometry.row_index].T  # type by type, as solvers read it
+        return cls(values, epsilon, geometry, columns)
+
     @cached_property
     def mean_cost(self) -> Tensor:
         """Mean cost of mass sent from i to type k, (n, K); zero for a type without people."""
@@ -173,15 +182,6 @@ class SoftDistances:
         return out.index_copy_(1, self.geometry.row_index, self.values.T)
 
 
-def soft_distances(geometry: Costs, columns: TypedColumns, epsilon: float) -> SoftDistances:
-    """One pass over the costs, in O(n K) memory."""
-    out = columns.weight.new_empty(columns.n_types, len(geometry.row_points))
-    for start, stop, block in geometry.blocks(columns.points, 1 / epsilon):
-        out[:, start:stop] = _soft_minimum_(block, columns)
-    values = (epsilon * out)[:, geometry.row_index].T  # type by type in memory, as solvers read it
-    return SoftDistances(values, epsilon, geometry, columns)
-
-
 @dataclass(frozen=True)
 class NearestDistances:
     """Distance from each person to the nearest person of each type, and who that is.
@@ -195,6 +195,18 @@ class NearestDistances:
     values: Tensor
     person: Tensor
     columns: TypedColumns
+
+    @classmethod
+    def of(cls, geometry: Costs, columns: TypedColumns) -> NearestDistances:
+        """One pass over the costs, in O(n K) memory: the limit of soft distances at epsilon 0."""
+        out = columns.weight.new_full((columns.n_types, len(geometry.row_points)), torch.inf)
+        where = torch.zeros_like(out, dtype=torch.long)
+        for start, stop, block in geometry.blocks(columns.points):
+            for k, rows in columns.segments():
+                out[k, start:stop], least = block[rows].min(0)
+                where[k, start:stop] = least + rows.start
+        index = geometry.row_index
+        return cls(out[:, index].T, columns.person[where][:, index].T, columns)
 
     @property
     def mean_cost(self) -> Tensor:
@@ -237,18 +249,6 @@ class NearestDistances:
         shared = torch.stack([sender[i], receiver[j]])[:, kept]
         index, values = torch.cat([index, shared], 1), torch.cat([values, length[kept]])
         return _sparse(index, values, size)
-
-
-def nearest_distances(geometry: Costs, columns: TypedColumns) -> NearestDistances:
-    """One pass over the costs, in O(n K) memory: the limit of soft distances at epsilon 0."""
-    out = columns.weight.new_full((columns.n_types, len(geometry.row_points)), torch.inf)
-    where = torch.zeros_like(out, dtype=torch.long)
-    for start, stop, block in geometry.blocks(columns.points):
-        for k, rows in columns.segments():
-            out[k, start:stop], least = block[rows].min(0)
-            where[k, start:stop] = least + rows.start
-    index = geometry.row_index
-    return NearestDistances(out[:, index].T, columns.person[where][:, index].T, columns)
 
 
 def _soft_minimum_(block: Tensor, columns: TypedColumns) -> Tensor:

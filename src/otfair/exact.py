@@ -22,32 +22,45 @@ logger = logging.getLogger(__name__)
 
 ALL_PAIRS = 20_000  # the program with every pair is solved up to this many
 ROUNDS = 50
+TOLERANCE = 1e-9  # of the gap, beside all mass moved over a distance of one unit
 
 
-def solve_exact(problem: TransportProblem, tol: float = 1e-9) -> Transport:
-    """Solve min <D, P> s.t. P 1 = m, |V P'1 - b| <= slack to a relative gap of `tol`."""
+def solve_exact(problem: TransportProblem) -> Transport:
+    """Solve min <D, P> s.t. P 1 = m, |V P'1 - b| <= slack, certified by the gap."""
+    found = _generate(problem, max(float(problem.distances.max()), 1e-300))
+    for _ in range(3):  # most costs may be far below the largest, which was the unit
+        if not found.converged or abs(found.gap) <= 1e-6 * found.primal_value:
+            break
+        finer = _generate(problem, found.primal_value / problem.total)
+        if not finer.converged or abs(finer.gap) >= abs(found.gap):
+            break
+        found = finer
+    return found
+
+
+def _generate(problem: TransportProblem, unit: float) -> Transport:
+    """Generate pairs until the gap is below the tolerance, with costs in a unit."""
     D, m, V = to_numpy(problem.distances), to_numpy(problem.mass), problem.vectors
-    reach = max(problem.reach, 1e-300)
-    centre, margin = np.zeros(len(V)), reach
+    centre, margin = np.zeros(len(V)), float(D.max())
     if D.size > ALL_PAIRS:
-        margin = 1e-3 * reach
+        margin = 1e-3 * unit
         centre, _ = anneal(problem, margin / 30, budget=1000)
     pairs = _excess(D, V, centre) <= margin
     P, mu, primal, dual, done = np.full_like(D, np.nan), centre, np.inf, -np.inf, False
     lowest = (D - (mu @ V)[:, None]).min(0)  # (n,), the price of a unit of each person's score
     for rounds in range(1, ROUNDS + 1):
-        answer = _program(problem, D / reach, m, pairs)
+        answer = _program(problem, D / unit, m, pairs)
         if answer is None:
             if pairs.all():
                 break
             margin *= 10  # too few pairs to be fair with
             pairs |= _excess(D, V, centre) <= margin
             continue
-        P, mu = answer[0], answer[1] * reach
+        P, mu = answer[0], answer[1] * unit
         lowest = (D - (mu @ V)[:, None]).min(0)
         linear = problem.target @ mu - problem.slack @ np.abs(mu)
         primal, dual = float((D * P).sum()), float(m @ lowest + linear)
-        done = abs(primal - dual) <= tol * reach * problem.total
+        done = abs(primal - dual) <= TOLERANCE * unit * problem.total
         logger.debug("round %d: %d pairs, gap %.2e", rounds, int(pairs.sum()), primal - dual)
         if done or pairs.all():
             break
@@ -89,20 +102,17 @@ def _program(
     row_sums = sp.csr_array((np.ones(len(i)), (i, np.arange(len(i)))), (len(open_people), len(i)))
     fair = [sp.csr_array(V[:, k]), sp.diags_array(-1 / unit)]
     A = sp.block_array([[row_sums, None], fair], format="csr")
-    for presolve in (True, False):  # which calls rows infeasible that agree but for rounding
-        answer = linprog(
-            np.concatenate([D[k, open_people[i]], np.zeros(d)]),
-            A_eq=A,
-            b_eq=np.concatenate([m[open_people], target - V @ P.sum(1)]) / total,
-            bounds=[(0, None)] * len(i) + [*zip(-room, room)],
-            options={
-                "primal_feasibility_tolerance": 1e-10,
-                "dual_feasibility_tolerance": 1e-10,
-                "presolve": presolve,
-            },
-        )
-        if answer.status == 0 or not pairs.all():
-            break
+    answer = linprog(
+        np.concatenate([D[k, open_people[i]], np.zeros(d)]),
+        A_eq=A,
+        b_eq=np.concatenate([m[open_people], target - V @ P.sum(1)]) / total,
+        bounds=[(0, None)] * len(i) + [*zip(-room, room)],
+        options={
+            "primal_feasibility_tolerance": 1e-10,
+            "dual_feasibility_tolerance": 1e-10,
+            "presolve": False,  # which calls rows infeasible that agree but for rounding
+        },
+    )
     if answer.status != 0:
         return None
     P[k, open_people[i]] = np.maximum(answer.x[: len(i)], 0.0) * total

@@ -17,15 +17,7 @@ import torch
 from torch import Tensor
 
 from otfair.arrays import Array, check_weight, to_index, to_tensor, to_vector
-from otfair.distances import (
-    BLOCK_ENTRIES,
-    Costs,
-    NearestDistances,
-    SoftDistances,
-    TypedColumns,
-    nearest_distances,
-    soft_distances,
-)
+from otfair.distances import BLOCK_ENTRIES, Costs, NearestDistances, SoftDistances, TypedColumns
 
 Scale: TypeAlias = Literal["max", "mean", "median"] | float | None
 CostFunction: TypeAlias = Callable[[Tensor, Tensor], Tensor]
@@ -67,7 +59,7 @@ class Geometry(Costs):
         types, weight, count = self._typed(types, sample_weight, n_types)
         last = self._last
         if last is None or last.epsilon != epsilon or not last.columns.are(types, weight, count):
-            last = soft_distances(self, TypedColumns.of(self, types, weight, count), epsilon)
+            last = SoftDistances.of(self, TypedColumns.of(self, types, weight, count), epsilon)
             self._last = last
         return last
 
@@ -76,7 +68,7 @@ class Geometry(Costs):
     ) -> NearestDistances:
         """Distance of each row to the nearest column person of each type, and who it is, (n, K)."""
         columns = TypedColumns.of(self, *self._typed(types, sample_weight, n_types))
-        return nearest_distances(self, columns)
+        return NearestDistances.of(self, columns)
 
     def rows(self, index: Array) -> Geometry:
         """Return the geometry of some rows; soft distances at hand are looked up, not made anew.
@@ -100,7 +92,7 @@ class Geometry(Costs):
         """Return copies, so that results that are kept do not change with the user's arrays."""
         given = to_vector(types, "types", self.shape[1], "column person", self.device)
         types = given.to(torch.long, copy=True)
-        weight = check_weight(sample_weight, self.shape[1], self.device).clone()
+        weight = check_weight(sample_weight, self.shape[1], self.device)
         count = int(types.max()) + 1 if n_types is None else n_types
         if int(types.min()) < 0 or int(types.max()) >= count or not torch.equal(types, given):
             raise ValueError(
@@ -137,11 +129,9 @@ class Geometry(Costs):
         return total / (self.shape[0] * self.shape[1])
 
     def _median_cost(self) -> float:
-        rows, columns = (_spaced(index) for index in (self.row_index, self.column_index))
-        block = self._blocks(columns, 1.0)
-        points, where = torch.unique(rows, return_inverse=True)
-        sample = torch.cat([block(i, i + 1) for i in points.tolist()], 1)[:, where]
-        return float(np.median(sample.cpu().numpy()))
+        some, columns = self.rows(_spaced(self.shape[0])), _spaced(self.shape[1])
+        sample = torch.cat([b for _, _, b in some.blocks(self.column_index[columns])], 1)
+        return float(np.median(sample[:, some.row_index].cpu().numpy()))
 
 
 class CostMatrix(Geometry):
@@ -229,7 +219,7 @@ class PointCloud(Geometry):
         self._points = points = _embed(people, people[first], cost)
         self._centred = points - points.mean(0)  # products of centred numbers cancel less
         self._norms = self._centred.square().sum(1)
-        if len(points) > 1 and not 1e-280 < float(self._norms.max()) < torch.inf:
+        if self._centred.any() and not 1e-280 < float(self._norms.max()) < torch.inf:
             raise ValueError(
                 "the squares of the features overflow or vanish; rescale them, or standardise."
             )
@@ -282,7 +272,8 @@ class PointCloud(Geometry):
 
     def _called_block(self, X: Tensor, Y: Tensor) -> Tensor:
         assert callable(self.cost)
-        block = torch.as_tensor(self.cost(X, Y), dtype=torch.float64, device=self.device)
+        found = torch.as_tensor(self.cost(X, Y), dtype=torch.float64, device=self.device)
+        block = found.detach()
         if block.shape != (len(X), len(Y)):
             raise ValueError(
                 f"`cost` must return one row a person of its first argument and one column a "
@@ -338,21 +329,13 @@ def _embed(people: Tensor, points: Tensor, cost: str | CostFunction) -> Tensor:
 
 def distinct_rows(X: Tensor) -> tuple[Tensor, Tensor]:
     """Return the first person of each distinct kind and, for each person, which kind they are."""
-    n, p = X.shape
-    everyone = torch.arange(n, device=X.device)
-    odd = torch.as_tensor(np.random.default_rng(0).integers(2**62, size=p) * 2 + 1)
-    bits = (X + 0.0).view(torch.int64)  # + 0.0 turns -0.0 into 0.0
-    keys = ((bits ^ (bits >> 52)) * odd.to(X.device)).sum(1)  # exponents count in low digits too
-    for values, dim in ((keys, None), (X, 0)):  # the rows themselves if two kinds share a key
-        kinds, index = torch.unique(values, dim=dim, return_inverse=True)
-        first = index.new_full((len(kinds),), n).scatter_reduce_(0, index, everyone, "amin")
-        again = torch.nonzero(first[index] != everyone).squeeze(1)
-        if torch.equal(X[first[index[again]]], X[again]):
-            break
-    return first, index
+    kinds: dict[bytes, int] = {}
+    rows = (X + 0.0).cpu().numpy()  # + 0.0 turns -0.0 into 0.0
+    index = np.array([kinds.setdefault(row.tobytes(), len(kinds)) for row in rows])
+    _, first = np.unique(index, return_index=True)
+    return torch.as_tensor(first, device=X.device), torch.as_tensor(index, device=X.device)
 
 
-def _spaced(index: Tensor) -> Tensor:
-    """Return at most SAMPLED_PEOPLE entries of an index, evenly spaced."""
-    count = min(len(index), SAMPLED_PEOPLE)
-    return index[torch.linspace(0, len(index) - 1, count, dtype=torch.float64).round().long()]
+def _spaced(n: int) -> np.ndarray:
+    """Return at most SAMPLED_PEOPLE of n people, evenly spaced."""
+    return np.linspace(0, n - 1, min(n, SAMPLED_PEOPLE)).round().astype(np.int64)

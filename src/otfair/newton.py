@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg.lapack import dposv
 
-from otfair.problem import Point, SemiDual, TransportProblem
+from otfair.problem import Point, SemiDual, Solved, TransportProblem
 from otfair.status import Status
-from otfair.transport import Transport, smooth_transport
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +35,7 @@ class Newton:
     tol: float = 1e-8
     max_evaluations: int = 2000
 
-    def solve(self, problem: TransportProblem, init: np.ndarray | None = None) -> Transport:
+    def solve(self, problem: TransportProblem, init: np.ndarray | None = None) -> Solved:
         """Maximise the semi-dual from `init` (zero by default)."""
         semi, limit = SemiDual(problem), self.max_evaluations
         mu = np.zeros(len(problem.target)) if init is None else init
@@ -51,7 +50,7 @@ class Newton:
         status = Status.EVALUATION_LIMIT if used >= limit else Status.STALLED
         if residual <= self.tol:  # which NaN is not
             status = Status.CONVERGED
-        return smooth_transport(problem, mu, point, status, residual, used)
+        return mu, point, status, residual, used
 
 
 def anneal(problem: TransportProblem, end: float, budget: int) -> tuple[np.ndarray, int]:

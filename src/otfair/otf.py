@@ -12,13 +12,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from otfair.arrays import Array, like_input, to_vector
+from otfair.arrays import Array, to_vector
 from otfair.constraints import Constraints
 from otfair.coordinate import Coordinate
 from otfair.exact import solve_exact
 from otfair.geometry import Geometry
 from otfair.newton import Newton
-from otfair.problem import Point, TransportProblem, Vector, namespace
+from otfair.problem import Point, TransportProblem, namespace
 from otfair.status import TransportError
 from otfair.transport import AdjustedTransport, Transport
 
@@ -150,10 +150,6 @@ def adjusted_otf(
     >>> abs(otfair.adjusted_otf([0.5, 0.5, 0.5, 0.5], people, fair).value) < 1e-12
     True
     """
-    problem = _smooth_problem(scores, geometry, constraints, epsilon, init)
-    method = _solver(solver, options)
-    allowed, unfairness = problem.read_slack(slack), np.abs(problem.violation)
-    above = unfairness > np.maximum(allowed, 1e-12 * problem.size)
     if isinstance(init, AdjustedTransport):
         init = (init.smooth, init.relaxed)
     elif init is not None and (not isinstance(init, (tuple, list)) or len(init) != 2):
@@ -162,33 +158,27 @@ def adjusted_otf(
             f"smooth and of the relaxed problem; received {type(init).__name__}."
         )
     first, second = init or (None, None)
+    problem = _smooth_problem(scores, geometry, constraints, epsilon, first)
+    method = _solver(solver, options)
+    allowed, unfairness = problem.read_slack(slack), np.abs(problem.violation)
+    above = unfairness > np.maximum(allowed, 1e-12 * problem.size)
     smooth = _solve(problem, allowed, method, first, throw)
     # Scores that are fair already make the two problems one: start where the first one ended.
     near = second if above.any() else smooth
     relaxed = _solve(problem, np.maximum(allowed, unfairness), method, near, throw)
 
     mu, nu = smooth.mu, relaxed.mu
-    difference = _price_difference(smooth, relaxed)
+    difference = smooth.prices - relaxed.prices  # (n,), in which eps log h cancels
+    shift = (mu - nu) @ problem.vectors / problem.epsilon  # (K,)
+    if np.abs(shift).max(initial=0.0) <= 1:  # LSE(mu) - LSE(nu) by the shares at nu: all digits
+        change = relaxed.point.mean(np.expm1(shift))
+        difference = -problem.epsilon * namespace(change).log1p(change)
     linear = problem.target @ (mu - nu) - allowed @ np.abs(mu) + relaxed.problem.slack @ np.abs(nu)
     price = np.where(above, np.abs(nu) * np.sign(problem.violation), 0.0) @ problem.all_vectors
     value = float(problem.mass @ difference) + float(linear)
     slope, moved = (torch.as_tensor(v, device=geometry.device) for v in (price, difference))
     gradient = problem.weight * (moved + slope[problem.row_types])
-    return AdjustedTransport(smooth, relaxed, value, like_input(gradient, problem.as_tensor))
-
-
-def _price_difference(smooth: Transport, relaxed: Transport) -> Vector:
-    """Return lambda of the smooth problem minus that of the relaxed one, (n,).
-
-    The eps log h in both cancels. Where the duals are close, the rest is taken from
-    LSE(mu) - LSE(nu) = log sum_k p_k(nu) exp(g_k'(mu - nu) / eps), which has no cancellation.
-    """
-    problem = smooth.problem
-    shift = (smooth.mu - relaxed.mu) @ problem.vectors / problem.epsilon  # (K,)
-    if np.abs(shift).max(initial=0.0) > 1:
-        return smooth.prices - relaxed.prices
-    change = relaxed.point.mean(np.expm1(shift))
-    return -problem.epsilon * namespace(change).log1p(change)
+    return AdjustedTransport(smooth, relaxed, value, smooth.like(gradient))
 
 
 def _smooth_problem(
@@ -199,15 +189,13 @@ def _smooth_problem(
         raise ValueError(
             f"`epsilon` must be positive; received {epsilon!r}. Without smoothing, use `exact_otf`."
         )
-    last = init.smooth if isinstance(init, AdjustedTransport) else init
-    if isinstance(last, Transport):
-        p = last.problem
+    if isinstance(init, Transport):
+        p = init.problem
         if p.geometry is geometry and p.constraints is constraints and p.epsilon == epsilon:
             return p.with_scores(scores)
     return TransportProblem(scores, geometry, constraints, epsilon)
 
 
-@np.errstate(all="ignore")  # where numbers overflow, the status tells
 def _solve(
     problem: TransportProblem, slack: np.ndarray, solver: Method, init: Init, throw: bool
 ) -> Transport:
@@ -218,7 +206,24 @@ def _solve(
         init = init.constraint_duals
     if init is not None:
         init = to_vector(init, "init", len(slack), "constraint").cpu().numpy() * problem.unit
-    return _checked(solver.solve(problem, init), throw)
+    with np.errstate(all="ignore"):  # where numbers overflow, the status tells
+        mu, point, status, residual, iterations = solver.solve(problem, init)
+        prices = problem.epsilon * (problem.log_scores - point.lse)
+        linear = float(problem.target @ mu - problem.slack @ np.abs(mu))
+        value = float(problem.mass @ (prices - problem.epsilon)) + linear
+        primal_value = value - linear + float(mu @ (problem.vectors @ point.f))
+    transport = Transport(
+        problem=problem,
+        mu=mu,
+        prices=prices,
+        point=point,
+        value=value,
+        primal_value=primal_value,
+        residual=residual,
+        status=status,
+        iterations=iterations,
+    )
+    return _checked(transport, throw)
 
 
 def _solver(solver: Solver, options: dict[str, Any]) -> Method:

@@ -19,6 +19,7 @@ from otfair.arrays import Array, is_tensor, to_tensor
 from otfair.constraints import Constraints, check_existence
 from otfair.distances import NearestDistances, SoftDistances
 from otfair.geometry import Geometry
+from otfair.status import Status
 
 # An array of the size of people, in the solvers: NumPy's for a batch on a CPU, as its calls cost
 # least, and a tensor for more people, as it works on all cores, and on other devices.
@@ -70,9 +71,8 @@ class TransportProblem:
     @np.errstate(all="ignore")  # where numbers overflow, the status tells
     def _take(self, h: Tensor, as_tensor: bool) -> None:
         """Set all that depends on the scores h, (n,)."""
-        self.scores, self.as_tensor = h, as_tensor
+        self.as_tensor, mass = as_tensor, self.weight * h
         self.log_scores = namespace(engine(h)).log(engine(h))
-        mass = self.weight * h
         self.mass: Vector = engine(mass)  # m (n,)
         zero = mass.new_zeros(self.all_vectors.shape[1])
         by_type = zero.index_add_(0, self.row_types, mass).cpu().numpy()
@@ -111,11 +111,6 @@ class TransportProblem:
                 f"shape {out.shape}, smallest {out.min(initial=0.0):.3g}."
             )
         return np.asarray(out / self.unit)
-
-    @cached_property
-    def reach(self) -> float:
-        """Largest distance, in absolute value."""
-        return float(abs(self.distances).max())
 
     def residual(self, f: np.ndarray, mu: np.ndarray) -> float:
         """Largest relative violation of the optimality conditions, for the mass f (K,) by type."""
@@ -161,6 +156,10 @@ class Point:
     def mean(self, values: np.ndarray) -> Vector:
         """Mean over types, by share, as for a reference."""
         return self.near.mean(values * self.ratio) / self.total
+
+
+# What a solver of a smooth problem returns: mu, the point there, status, residual, iterations.
+Solved: TypeAlias = tuple[np.ndarray, Point, Status, float, int]
 
 
 class SemiDual:
@@ -228,7 +227,7 @@ def beside(values: np.ndarray, array: Vector) -> Vector:
 
 def to_numpy(array: Vector) -> np.ndarray:
     """Return an array of either kind as NumPy's."""
-    return array if isinstance(array, np.ndarray) else np.asarray(array.cpu())
+    return array if isinstance(array, np.ndarray) else np.asarray(array.cpu().numpy())
 
 
 def _check_scores(scores: Array, geometry: Geometry, constraints: Constraints) -> Tensor:

@@ -85,17 +85,17 @@ class Transport:
 
         With sample weights this is the price a copy: d value / d h_i is w_i times it.
         """
-        return self._like(self.prices)
+        return self.like(self.prices)
 
     @property
     def constraint_duals(self) -> Array:
         """Change of the value with the target of each constraint at fixed slack, (d,)."""
-        return self._like(self.mu / self.problem.unit)
+        return self.like(self.mu / self.problem.unit)
 
     @property
     def slack(self) -> Array:
         """Violation of each constraint that was allowed, (d,)."""
-        return self._like(self.problem.slack * self.problem.unit)
+        return self.like(self.problem.slack * self.problem.unit)
 
     @cached_property
     def transport_cost(self) -> float:
@@ -108,7 +108,7 @@ class Transport:
 
         People without weight receive nothing.
         """
-        return self._like(self.problem.spread.column_mass(self._type_mass))
+        return self.like(self.problem.spread.column_mass(self._type_mass))
 
     @cached_property
     def flows(self) -> Flows:
@@ -118,7 +118,7 @@ class Transport:
         mass = zero.index_add(0, self.problem.row_types, self._type_mass)
         paid = self._type_mass * self.problem.spread.mean_cost
         cost = zero.index_add(0, self.problem.row_types, paid)
-        return Flows(self._like(mass), self._like(torch.where(mass > 0, cost / mass, 0.0)), names)
+        return Flows(self.like(mass), self.like(torch.where(mass > 0, cost / mass, 0.0)), names)
 
     def plan(self, sparse: bool = False, threshold: float = 1e-12) -> Array:
         """Return the coupling P (n, m): score that goes from each row to each column person.
@@ -137,7 +137,7 @@ class Transport:
             )
         plan = self.problem.spread.plan(self._type_mass, threshold if sparse else 0.0)
         if not sparse:
-            return self._like(plan.to_dense())
+            return self.like(plan.to_dense())
         if self.problem.as_tensor:
             return plan
         i, j = plan.indices().cpu().numpy()
@@ -151,35 +151,10 @@ class Transport:
         everywhere = mass.new_zeros(len(problem.constraints.type_names), mass.shape[1])
         return everywhere.index_copy_(0, problem.open_types, mass).T
 
-    def _like(self, values: Tensor | np.ndarray) -> Array:
+    def like(self, values: Vector) -> Array:
+        """Return numbers in the user's kind of array, theirs to overwrite."""
         tensor = torch.as_tensor(values, device=self.problem.geometry.device)
-        return like_input(tensor.clone(), self.problem.as_tensor)  # the user's to overwrite
-
-
-def smooth_transport(
-    problem: TransportProblem,
-    mu: np.ndarray,
-    point: Point,
-    status: Status,
-    residual: float,
-    iterations: int,
-) -> Transport:
-    """Make the solution of a smooth problem from its constraint duals."""
-    eps = problem.epsilon
-    prices = eps * (problem.log_scores - point.lse)
-    linear = float(problem.target @ mu - problem.slack @ np.abs(mu))
-    value = float(problem.mass @ (prices - eps)) + linear
-    return Transport(
-        problem=problem,
-        mu=mu,
-        prices=prices,
-        point=point,
-        value=value,
-        primal_value=value + float(mu @ (problem.vectors @ point.f)) - linear,
-        residual=residual,
-        status=status,
-        iterations=iterations,
-    )
+        return like_input(tensor, self.problem.as_tensor)
 
 
 @dataclass(frozen=True, eq=False)
