@@ -268,7 +268,7 @@ def test_a_function_is_called_on_blocks_of_people_and_may_be_asymmetric():
 
 
 def test_people_who_differ_may_be_alike_by_the_cost():
-    geometry = PointCloud([[-0.05], [-1.1], [-3.0]], cost="cosine")
+    geometry = PointCloud([[-0.05], [-1.1], [-3e200]], cost="cosine")
     assert geometry.scale_ == 1.0
     assert not geometry.cost_matrix().any()
 
@@ -396,7 +396,6 @@ def test_a_kept_result_does_not_change_with_the_users_arrays(wrap):
         ((1e200 * np.eye(2),), "overflow or vanish; rescale"),
         ((1e-200 * np.eye(2),), "overflow or vanish; rescale"),
         ((1e-160 * np.eye(2), None, "sqeuclidean"), "overflow or vanish; rescale"),
-        ((1e200 * np.eye(2), None, "cosine"), "overflow or vanish; rescale"),
         ((np.eye(3), None, lambda x, y: x[:, :2]), r"\(3, 3\); it returned \(3, 2\)"),
         ((np.eye(2), None, lambda x, y: -torch.cdist(x, y)), "negative, NaN or infinite"),
         ((np.eye(2), None, lambda x, y: torch.cdist(x, y) / 0), "negative, NaN or infinite"),

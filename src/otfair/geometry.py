@@ -311,13 +311,13 @@ def _embed(people: Tensor, points: Tensor, cost: str | CostFunction) -> Tensor:
     if not callable(cost) and cost not in known:
         raise ValueError(f"unknown cost {cost!r}; pass one of {', '.join(known)}, or a function.")
     if cost == "cosine":
-        norms = torch.linalg.vector_norm(points, dim=1, keepdim=True)
-        if bool((norms == 0).any()):
+        largest = points.abs().amax(1, keepdim=True)
+        if bool((largest == 0).any()):
             raise ValueError(
                 "the cosine cost is undefined for people whose features are all zero. Add a "
                 "constant feature or use another cost."
             )
-        return points.div(norms)
+        return torch.nn.functional.normalize(points / largest, dim=1)
     if cost == "mahalanobis":
         centre = people.mean(0)
         _, sizes, axes = torch.linalg.svd(people - centre, full_matrices=False)
