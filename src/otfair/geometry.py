@@ -330,8 +330,9 @@ def _embed(people: Tensor, points: Tensor, cost: str | CostFunction) -> Tensor:
 def distinct_rows(X: Tensor) -> tuple[Tensor, Tensor]:
     """Return the first person of each distinct kind and, for each person, which kind they are."""
     kinds: dict[bytes, int] = {}
-    rows = (X + 0.0).cpu().numpy()  # + 0.0 turns -0.0 into 0.0
-    index = np.array([kinds.setdefault(row.tobytes(), len(kinds)) for row in rows])
+    rows = np.ascontiguousarray((X + 0.0).cpu().numpy())  # + 0.0 turns -0.0 into 0.0
+    keys = rows.view(f"V{rows[0].nbytes}").ravel().tolist()  # each row's bytes
+    index = np.array([kinds.setdefault(key, len(kinds)) for key in keys])
     _, first = np.unique(index, return_index=True)
     return torch.as_tensor(first, device=X.device), torch.as_tensor(index, device=X.device)
 
