@@ -368,3 +368,16 @@ def test_numbers_as_an_array_have_no_names(data):
     assert not hasattr(clf, "feature_names_in_")
     with pytest.warns(UserWarning, match="was fitted without feature names"):
         clf.predict(pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])]))
+
+
+def test_weights_count_in_distances_too():
+    d = otfair.load_dataset("synthetic", n=300)
+    X, sex = d.X.copy(), d.sensitive_features["sex"]
+    weight = np.random.default_rng(0).integers(0, 4, 300)
+    X.loc[weight == 0, "income"] = 1e7  # of people who do not count
+    copies = np.repeat(np.arange(300), weight)
+    model = otfair.OTFBoostingClassifier(n_estimators=5, n_jobs=1, alpha=0.7)
+    one = clone(model).fit(X, d.y, sex, sample_weight=weight)
+    other = clone(model).fit(X.iloc[copies], d.y[copies], sex.iloc[copies])
+    assert one.balance_ == pytest.approx(other.balance_)
+    np.testing.assert_allclose(one.predict_proba(d.X), other.predict_proba(d.X), atol=1e-5)

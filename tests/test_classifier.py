@@ -514,3 +514,18 @@ def test_a_path_is_the_models_of_its_strengths(people):
         alone = OTFClassifier(alpha=m.alpha).fit(X, y, sensitive_features=S["sex"])
         np.testing.assert_allclose(m.predict_proba(X), alone.predict_proba(X), atol=5e-3)
         assert m.violation_ == pytest.approx(alone.violation_, abs=5e-3)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_weights_are_copies_to_a_strong_penalty_with_a_kink_for_each_label(seed):
+    # Near fairness all depends on what is left of the violation, which the solver must not lose.
+    rng = np.random.default_rng(seed)
+    age, X = rng.uniform(18, 80, 60), rng.normal(size=(60, 3))
+    X[:, 0] += (age - 50) / 20
+    y = (X @ [1, 0.5, -0.5] + rng.logistic(size=60) > 0).astype(int)
+    weight = np.random.default_rng(10 + seed).integers(1, 4, 60)
+    copies = np.repeat(np.arange(60), weight)
+    model = OTFClassifier("equalized_odds", alpha=0.9, balance=30.0)
+    one = clone(model).fit(X, y, age, weight)
+    other = clone(model).fit(X[copies], y[copies], age[copies])
+    np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-5)

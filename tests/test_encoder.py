@@ -365,3 +365,22 @@ def test_refitting_forgets():
     encoder.fit(np.array([[1.0], [2.0]]))
     assert not hasattr(encoder, "feature_names_in_")
     assert encoder.get_feature_names_out().tolist() == ["x0"]
+
+
+def test_a_weight_is_as_many_copies():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({
+        "x": np.where(rng.random(40) < 0.2, np.nan, rng.normal(size=40)),
+        "c": rng.choice(["a", "b", None], 40),
+        "k": 7.1,
+        "only": "a",
+    })  # fmt: skip
+    table.loc[0, ["x", "c"]] = [1e9, "rare"]
+    weight = rng.integers(0, 4, 40)
+    weight[0] = 0
+    copies = TableEncoder().fit(table.iloc[np.repeat(np.arange(40), weight)])
+    for scale in (1, 0.1):
+        encoder = TableEncoder().fit(table, sample_weight=scale * weight)
+        np.testing.assert_allclose(encoder.transform(table), copies.transform(table), rtol=1e-9)
+    with pytest.raises(ValueError, match="`sample_weight`"):
+        TableEncoder().fit(table, sample_weight=-weight)

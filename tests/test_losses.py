@@ -791,3 +791,14 @@ def test_a_smoothed_norm_is_the_norm_up_to_its_width(p):
         lambda z: otfair.NormLoss("demographic_parity", p, smoothing=1e-2)(z, None, sensitive),
         logits,
     )
+
+
+def test_a_tolerance_beyond_rounding_is_an_aim():
+    rng = np.random.default_rng(0)
+    X, groups = torch.tensor(rng.normal(size=(30, 2))), rng.choice(["a", "b"], 30)
+    logits = torch.tensor(rng.normal(size=30))
+    fine, usual = (otfair.OTFLoss(epsilon=1e-2, **tol) for tol in ({"tol": 1e-30}, {}))
+    assert float(fine(logits, X, groups)) == pytest.approx(float(usual(logits, X, groups)))
+    assert fine.last.converged
+    with pytest.raises(otfair.TransportError):
+        otfair.OTFLoss(epsilon=1e-2, max_evaluations=2)(logits, X, groups)

@@ -284,8 +284,8 @@ class OTFBoostingClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEs
         self, X: Array, y: Array, sensitive_features: Array, sample_weight: Array, needed: bool
     ) -> _Stage:
         """Read the data, and compute distances where a penalty is needed."""
-        encoder = TableEncoder()
-        encoded = encoder.fit_transform(X)
+        encoder = TableEncoder().fit(X, sample_weight=sample_weight)
+        encoded = encoder.transform(X)
         self.columns_, self.n_features_in_ = encoder.columns_, encoder.n_features_in_
         if hasattr(encoder, "feature_names_in_"):
             self.feature_names_in_ = encoder.feature_names_in_

@@ -24,7 +24,7 @@ from otfair.barycenter import BarycenterLoss
 from otfair.binary import BinaryClassifier, all_or_nothing
 from otfair.constraints import People
 from otfair.geometry import Geometry
-from otfair.lbfgs import Minimum
+from otfair.lbfgs import WINDOW, Minimum
 from otfair.losses import NormLoss, OTFLoss, cloud
 from otfair.metrics import ViolationOf
 from otfair.notions import Notion, as_notion
@@ -41,6 +41,7 @@ from otfair.validation import (
 )
 
 SETTLED = 1e-3  # relative decrease over ten epochs below which Adam has converged
+ASIDE = 0.05  # how far a warm start is taken back towards the free model, off the kink it is on
 
 
 class OTFClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -267,10 +268,11 @@ class OTFClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEstimator)
         assert isinstance(start, Minimum)
         settings: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
         history, before = stage.training.history, len(stage.training.history)
-        found = stage.training.descend(alpha, start.x, **settings)
-        if not found.stuck or start is stage.line:
+        beside = start.x + ASIDE * (stage.line.x - start.x)
+        found = stage.training.descend(alpha, beside, **settings)
+        if start is stage.line or (found.iterations > WINDOW and not found.stuck):
             return found
-        # Where a warm start ends on a kink, a cold one may lead lower.
+        # A warm start that ended at once may be on a kink; a cold one may lead lower.
         warm = len(history)
         cold = stage.training.descend(alpha, stage.line.x, **settings)
         if cold.value < found.value:

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted
 
+from otfair.arrays import check_weight
 from otfair.saving import SaveMixin
 from otfair.tables import plain_text
 
@@ -99,24 +100,22 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[
     array([[ 0., -1., -1.]])
     """
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the values, means and scales of each column.
 
         Parameters
         ----------
-        X
-            A table or an array, one row a person.
-        y
-            Ignored.
-
-        Returns
-        -------
-        TableEncoder
-            Itself.
+        X : a table or an array, one row a person.
+        y : ignored.
+        sample_weight : (n,), one by default; a weight w is w copies, and 0 leaves a row out.
         """
         table, named = _as_table(X)
+        weight = check_weight(sample_weight, len(table)).cpu().numpy()
+        if not weight.all():
+            table, weight = table.filter((weight > 0).tolist()), weight[weight > 0]
+        share = weight / weight.sum()
         self.columns_ = [
-            _fit_number(column) if _is_number(column) else _fit_category(column)
+            _fit_number(column, share) if _is_number(column) else _fit_category(column, share)
             for column in map(table.get_column, table.columns)
         ]
         self.n_features_in_ = len(table.columns)
@@ -304,19 +303,19 @@ def _codes(column: nw.Series[Any]) -> tuple[NDArray[np.intp], list[str]]:
     return codes, [plain_text(value) for value in distinct[:used]]
 
 
-def _fit_number(column: nw.Series[Any]) -> _Column:
+def _fit_number(column: nw.Series[Any], share: Floats) -> _Column:
     values = _numbers(column)
     gaps = np.isnan(values)
     if gaps.all():  # nothing tells that it is a number: the same as text that is always missing
-        return _fit_category(column)
-    if gaps.any():
-        values = np.where(gaps, values[~gaps].mean(), values)
-    low, span = values.min(), np.ptp(values)
+        return _fit_category(column, share)
+    low, span = values[~gaps].min(), np.ptp(values[~gaps])
     # In units of the span: exact for a constant, and no overflow for very large numbers.
     units = (values - low) / span if span > 0 else np.zeros_like(values)
-    mean, scale = low + span * units.mean(), span * units.std()
+    centre = share[~gaps] @ units[~gaps] / share[~gaps].sum()
+    spread = np.sqrt(share @ np.where(gaps, 0.0, units - centre) ** 2)  # a gap is the mean
+    mean, scale = low + span * centre, span * spread
     scale = scale if scale > 0 else 1.0  # a constant, or numbers too close for a spread
-    gap_mean, gap_scale = _dummy_moments(gaps.mean())
+    gap_mean, gap_scale = _dummy_moments(share @ gaps)
     width = 2 if gaps.any() else 1
     return _Column(
         name=column.name,
@@ -327,7 +326,7 @@ def _fit_number(column: nw.Series[Any]) -> _Column:
     )
 
 
-def _fit_category(column: nw.Series[Any]) -> _Column:
+def _fit_category(column: nw.Series[Any], share: Floats) -> _Column:
     codes, labels = _codes(column)
     missing = bool((codes == UNKNOWN).any())
     # Whole numbers in the order of numbers, all else in the order of text.
@@ -340,8 +339,8 @@ def _fit_category(column: nw.Series[Any]) -> _Column:
             stacklevel=3,
         )
     positions = _positions(levels, missing, codes, labels)
-    shares = np.bincount(positions, minlength=len(levels) + missing) / len(codes)
-    mean, scale = _dummy_moments(shares)
+    counts = np.bincount(positions, share, len(levels) + missing)
+    mean, scale = _dummy_moments(counts / counts.sum())  # 1, and no rounding, for a constant
     return _Column(name=column.name, levels=levels, missing=missing, mean=mean, scale=scale)
 
 

@@ -15,9 +15,11 @@ from torch.autograd.function import once_differentiable
 from otfair.arrays import Array, to_tensor
 from otfair.constraints import Constraints, People
 from otfair.geometry import CostFunction, Geometry, PointCloud, Scale
+from otfair.newton import Newton
 from otfair.notions import Notion
 from otfair.otf import Solver, adjusted_otf
 from otfair.penalty import Diagnostics, FairnessLoss
+from otfair.status import TransportError
 from otfair.transport import AdjustedTransport
 
 
@@ -34,7 +36,8 @@ class OTFLoss(FairnessLoss):
     epsilon : smoothing, in units of the scaled cost.
     cost, scale : as for `PointCloud`.
     slack : violation of each constraint that costs nothing.
-    solver : "newton" or "coordinate"; more keywords are its settings, such as ``max_sweeps=1``.
+    solver : "newton" or "coordinate"; more keywords are its settings, such as ``max_sweeps=1``. A
+        `tol` below 1e-8 is an aim: where rounding stands in the way, 1e-8 will do.
     warm_start : start each call at the constraint duals of the last one. It changes how long a
         solver takes, and with a sweep limit also where it stops.
     pred_as_logit : whether predictions are logits or else probabilities.
@@ -126,16 +129,14 @@ class OTFLoss(FairnessLoss):
             geometry = geometry.rows(rows)
         assert geometry is not None  # or else the people would be missing too
         whole = features is None and rows is None
-        a = adjusted_otf(
-            scores.detach().to(geometry.device),
-            geometry,
-            constraints,
-            self.epsilon,
-            self.slack,
-            self.solver,
-            self._start(constraints, whole) if self.warm_start else None,
-            **self.options,
-        )
+        given = (scores.detach().to(geometry.device), geometry, constraints, self.epsilon)
+        start = self._start(constraints, whole) if self.warm_start else None
+        try:
+            a = adjusted_otf(*given, self.slack, self.solver, start, **self.options)
+        except TransportError:
+            if self.solver != "newton" or self.options.get("tol", Newton.tol) >= Newton.tol:
+                raise
+            a = adjusted_otf(*given, self.slack, **(self.options | {"tol": Newton.tol}))
         self._whole = a if whole else self._whole
         pairs = zip(a.smooth.constraint_duals.tolist(), a.relaxed.constraint_duals.tolist())
         self._duals |= dict(zip(constraints.names, pairs))

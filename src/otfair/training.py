@@ -18,7 +18,7 @@ from otfair.penalty import FairnessLoss
 from otfair.progress import track
 
 HALVINGS, NEAR = 8, 0.03  # trainings at most to find the balance, and how nearly to halve
-RESIDUAL = 1e-5  # of the penalty's solver: far below what the search for a model can tell
+RESIDUAL = 1e-10  # of the penalty's solver: beside fairness, more would hide what is left of it
 BALANCE_BATCH = 2000  # people by whom it is found in batch mode
 
 
@@ -66,11 +66,11 @@ class Training:
         before, kept = self.violation(free.x), len(self.history)
         if not before > 1e-9:
             return alike
-        weak, strong, found = -np.inf, np.inf, free
-        guess = np.log(alike)
+        weak, strong, guess = -np.inf, np.inf, np.log(alike)
         for _ in range(HALVINGS):
             self.loss.balance.fill_(np.exp(guess))
-            found = self.descend(0.5, found.x, max_iter=min(max_iter, 100), tol=10 * tol)
+            # From the free model: a warm start would stay on the kink where the last one ended.
+            found = self.descend(0.5, free.x, max_iter=min(max_iter, 100), tol=10 * tol)
             left = self.violation(found.x) / before
             if abs(left - 0.5) <= NEAR:
                 break
