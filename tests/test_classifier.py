@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import otfair
 from otfair import OTFClassifier
+from otfair.training import Training
 
 
 class WithAttribute(SuppliesAttribute, OTFClassifier):
@@ -529,3 +530,25 @@ def test_weights_are_copies_to_a_strong_penalty_with_a_kink_for_each_label(seed)
     one = clone(model).fit(X, y, age, weight)
     other = clone(model).fit(X[copies], y[copies], age[copies])
     np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-5)
+
+
+def test_every_strength_of_a_search_starts_from_the_same_seed(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(80, 2)), rng.choice(["a", "b"], 80)
+    y = (X[:, 0] + (groups == "a") + rng.normal(size=80) > 0).astype(int)
+    seeds, adam = [], Training.adam
+    monkeypatch.setattr(
+        Training, "adam", lambda *a, seed, **k: (seeds.append(seed), adam(*a, seed=seed, **k))
+    )
+    settings = {"solver": "adam", "epochs": 20, "batch_size": 40, "max_violation": 0.2}
+    OTFClassifier(random_state=np.random.RandomState(3), **settings).fit(X, y, groups)
+    assert len(seeds) > 2
+    assert len(set(seeds)) == 1
+
+
+def test_features_that_carry_a_gradient_are_features():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 2)), rng.integers(0, 2, 30)
+    tensor = torch.tensor(X, requires_grad=True)
+    model = OTFClassifier(alpha=0).fit(tensor, y)
+    np.testing.assert_array_equal(model.predict_proba(tensor), model.predict_proba(X))

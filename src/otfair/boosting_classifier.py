@@ -50,6 +50,7 @@ class _Stage:
     objective: OTFObjective | None
     judged: np.ndarray  # (m, p) people by whom violations are judged
     judge: ViolationOf | None
+    seed: int | None  # of the booster, alike at every strength
 
     def violation(self, model: Ensemble) -> float:
         if self.judge is None:
@@ -317,7 +318,10 @@ class OTFBoostingClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEs
                 objective.balance_by(encoded[kept])
             self.balance_ = objective.balance_
         judge = None if people is None else ViolationOf(people.take(judged))
-        return _Stage(data, objective, raw[judged], judge)
+        seed = self.random_state
+        if seed is not None and not isinstance(seed, Integral):
+            seed = check_random_state(seed).randint(2**31 - 1)
+        return _Stage(data, objective, raw[judged], judge, None if seed is None else int(seed))
 
     def _read_labels(self, y: Array, n: int) -> np.ndarray:
         """Return the labels as 0 and 1, (n,); sets `classes_`."""
@@ -341,10 +345,8 @@ class OTFBoostingClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEs
         params = dict(self._more)
         if self.n_jobs is not None:
             params["n_jobs"] = self.n_jobs
-        if self.random_state is not None:
-            seed = check_random_state(self.random_state).randint(2**31 - 1)
-            given = isinstance(self.random_state, Integral)
-            params["random_state"] = int(self.random_state if given else seed)
+        if stage.seed is not None:
+            params["random_state"] = stage.seed
         objective = stage.objective if alpha else None
         if objective is not None:
             objective.reset().alpha = alpha

@@ -35,6 +35,7 @@ from otfair.training import RESIDUAL, Stage, Training, module_logits
 from otfair.validation import (
     check_settings,
     chosen_columns,
+    detached,
     read_people,
     read_training_data,
     split_people,
@@ -216,7 +217,7 @@ class OTFClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEstimator)
     def decision_function(self, X: Array) -> np.ndarray:
         """Return the logits of the positive class, (n,)."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validate_data(self, detached(X), dtype=np.float64, reset=False)
         if hasattr(self, "module_"):
             return module_logits(self.module_, self._scaled(X))
         return np.asarray(X @ self.coef_[0] + self.intercept_[0])
@@ -224,7 +225,8 @@ class OTFClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEstimator)
     def cost_matrix_of(self, X: Array) -> np.ndarray:
         """Return the scaled features by which people of X are alike, (n, q)."""
         check_is_fitted(self)
-        return self._alike(self._scaled(validate_data(self, X, dtype=np.float64, reset=False)))
+        X = validate_data(self, detached(X), dtype=np.float64, reset=False)
+        return self._alike(self._scaled(X))
 
     @property
     def _by_adam(self) -> bool:
@@ -260,11 +262,12 @@ class OTFClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEstimator)
         self.balance_ = self._balance(training, line)
         if self._by_adam:
             training.history = []
-        return Stage(training, line, Z[judged], judge)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        return Stage(training, line, Z[judged], judge, seed)
 
     def _train(self, stage: Stage, alpha: float, start: Minimum | nn.Module) -> Minimum | nn.Module:
         if self._by_adam:
-            return self._train_module(stage.training, alpha, stage.line.x)
+            return self._train_module(stage, alpha)
         assert isinstance(start, Minimum)
         settings: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
         history, before = stage.training.history, len(stage.training.history)
@@ -343,25 +346,24 @@ class OTFClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEstimator)
         training.loss.balance.fill_(float(self.balance))
         return float(self.balance)
 
-    def _train_module(self, training: Training, alpha: float, start: np.ndarray) -> nn.Module:
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        width = training.X.shape[1]
+    def _train_module(self, stage: Stage, alpha: float) -> nn.Module:
+        width = stage.training.X.shape[1]
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+            torch.manual_seed(stage.seed)
             if isinstance(self.module, nn.Module):
                 module = copy.deepcopy(self.module)
             else:
                 module = nn.Linear(width, 1) if self.module is None else self.module(width)
             if self.module is None and self.init is not None:
-                given = torch.from_numpy(start).to(torch.float32)
+                given = torch.from_numpy(stage.line.x).to(torch.float32)
                 module.load_state_dict({"weight": given[None, :-1], "bias": given[-1:]})
-            training.adam(
+            stage.training.adam(
                 module,
                 alpha,
                 epochs=self.epochs,
                 batch_size=self.batch_size,
                 learning_rate=self.learning_rate,
-                seed=seed,
+                seed=stage.seed,
             )
         return module
 

@@ -207,6 +207,7 @@ class Stage:
     line: Minimum  # the logistic regression without penalty
     judged: np.ndarray  # (m, p) scaled features of the people by whom violations are judged
     judge: ViolationOf | None
+    seed: int  # of whatever is random, alike at every strength
 
     def violation(self, model: Minimum | nn.Module) -> float:
         """Violation of a model by the people who judge."""

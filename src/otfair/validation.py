@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from otfair.arrays import Array
+from otfair.arrays import Array, is_tensor
 from otfair.attributes import same_length
 from otfair.constraints import People
 from otfair.encoder import _Column
@@ -185,7 +185,7 @@ def read_training_data(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Validate a table; returns features, labels as 0 and 1, and weights; sets `classes_`."""
     try:
-        X, y = validate_data(estimator, X, y, dtype=np.float64)
+        X, y = validate_data(estimator, detached(X), detached(y), dtype=np.float64)
     except ValueError as error:
         if "could not convert" in str(error):
             raise ValueError(
@@ -202,6 +202,11 @@ def read_training_data(
     labels = two_classes(estimator, y)
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     return X, labels, weight
+
+
+def detached(values: Array) -> Array:
+    """Return a tensor without its gradient, where NumPy can read it; other values as they are."""
+    return values.detach().cpu() if is_tensor(values) else values
 
 
 def read_people(
