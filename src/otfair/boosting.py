@@ -23,11 +23,12 @@ from otfair.losses import NormLoss, OTFLoss, cloud
 from otfair.metrics import ViolationOf
 from otfair.notions import Notion, as_notion
 from otfair.penalty import FairnessLoss
-from otfair.training import RESIDUAL, Training
+from otfair.training import Training
 
 APPROACH = 3.0  # of the penalty that a full step may undo, as linearised; a round takes a share
 MEMORY = 0.3  # of that force which stays for the rounds to come
 FADE = 0.9  # of the longest force allowed, which is allowed still in the next round
+RESIDUAL = 1e-5  # of the penalty's solver: a round is far from exact anyway
 LOWEST = 1e-16  # second-order term of a person, as in XGBoost
 REGULARIZERS = ("otf", "norm", "barycenter")
 METRICS = ("objective", "violation", "penalty", "auc")
