@@ -239,11 +239,11 @@ class PointCloud(Geometry):
             if self.cost == "cityblock":
                 return lambda i, j: torch.cdist(Y, X[i:j], p=1).mul_(factor)
             return lambda i, j: self._called_block(X[i:j], Y).T * factor
-        # |y - x|^2 as one product: (-2 y, 1, |y|^2) . (x, |x|^2, 1), in units of the result.
+        # |y - x|^2 as one product: (y, 1, |y|^2) . (-2 x, |x|^2, 1), in units of the result.
         unit = {"sqeuclidean": factor, "cosine": factor / 2}.get(str(self.cost), factor**2)
         norms, one = self._norms[:, None], torch.ones_like(self._norms[:, None])
-        left = torch.cat([-2 * self._centred, one, norms], 1)[there].mul_(unit)
-        right = torch.cat([self._centred, norms, one], 1)
+        left = torch.cat([self._centred, one, norms], 1).index_select(0, there)
+        right = torch.cat([-2 * self._centred, norms, one], 1).mul_(unit)
         right = right if len(here) == len(right) else right[here]
         near = NEAR * unit * float(self._norms.max())
         twin = torch.searchsorted(here, there).clamp_max_(len(here) - 1)  # (u,) row point, if any
