@@ -381,3 +381,11 @@ def test_weights_count_in_distances_too():
     other = clone(model).fit(X.iloc[copies], d.y[copies], sex.iloc[copies])
     assert one.balance_ == pytest.approx(other.balance_)
     np.testing.assert_allclose(one.predict_proba(d.X), other.predict_proba(d.X), atol=1e-5)
+
+
+def test_one_number_weighs_everybody():
+    d = otfair.load_dataset("synthetic", n=100)
+    model = otfair.OTFBoostingClassifier(n_estimators=3, n_jobs=1, alpha=0.5)
+    one = clone(model).fit(d.X, d.y, d.sensitive_features["sex"], sample_weight=2.0)
+    other = clone(model).fit(d.X, d.y, d.sensitive_features["sex"], sample_weight=np.full(100, 2))
+    np.testing.assert_array_equal(one.predict_proba(d.X), other.predict_proba(d.X))

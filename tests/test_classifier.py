@@ -553,3 +553,23 @@ def test_features_that_carry_a_gradient_are_features():
     tensor = torch.tensor(X, requires_grad=True)
     model = OTFClassifier(alpha=0).fit(tensor, y)
     np.testing.assert_array_equal(model.predict_proba(tensor), model.predict_proba(X))
+
+
+def test_where_nothing_is_random_no_random_number_is_drawn():
+    rng = np.random.default_rng(0)
+    X, y, state = rng.normal(size=(30, 2)), rng.integers(0, 2, 30), np.random.RandomState(3)
+    OTFClassifier(alpha=0, random_state=state).fit(X, y)
+    assert state.rand() == np.random.RandomState(3).rand()
+
+
+@pytest.mark.parametrize("seed", [0, 2, 8])
+def test_a_path_of_norms_ends_no_higher_than_a_fit(seed):
+    rng = np.random.RandomState(seed)
+    X = rng.normal(size=(60, 4))
+    groups = np.where(X[:, 1] + rng.normal(size=60) > 0, "a", "b")
+    groups[rng.rand(60) < 0.2] = "c"
+    y = (X[:, 0] + X[:, 1] + rng.normal(size=60) > 0) * 1
+    model = OTFClassifier("equalized_odds", balance=20.0, regularizer="norm", max_iter=3000)
+    (*_, last) = model.fit_path(X, y, groups, [1.0, 0.5])
+    alone = clone(model).set_params(alpha=0.5).fit(X, y, groups)
+    assert last.history_[-1]["loss"] <= alone.history_[-1]["loss"] * (1 + 1e-9)

@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -18,7 +19,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import otfair
-from otfair import TableEncoder
+from otfair import OTFClassifier, TableEncoder
 
 
 @parametrize_with_checks([TableEncoder()])
@@ -384,3 +385,31 @@ def test_a_weight_is_as_many_copies():
         np.testing.assert_allclose(encoder.transform(table), copies.transform(table), rtol=1e-9)
     with pytest.raises(ValueError, match="`sample_weight`"):
         TableEncoder().fit(table, sample_weight=-weight)
+
+
+@pytest.mark.filterwarnings("error")
+def test_weights_of_any_size():
+    gap, tiny = [1.0, 2.0, np.nan], [1e-200, 1e-200, 1e200]
+    (column,) = TableEncoder().fit(pd.DataFrame({"a": gap}), sample_weight=tiny).columns_
+    np.testing.assert_allclose(column.mean, [1.5, 1.0])
+    values = np.array([1.0, 2.0] + [np.nan] * 391)
+    for n in range(3, 394):
+        weight = np.append([1e-20, 1e-20], np.ones(n - 2))
+        found = TableEncoder().fit(pd.DataFrame({"a": values[:n]}), sample_weight=weight)
+        assert np.isfinite(found.transform(pd.DataFrame({"a": values[:n]}))).all()
+
+
+def test_weights_of_a_pipeline_reach_the_encoder_too(tmp_path):
+    table = pd.DataFrame({"x": [0.0, 1.0, 2.0, 9.0], "c": list("aabb")})
+    weight, groups = np.array([1, 2, 3, 0]), list("uvuv")
+    copies = np.repeat(np.arange(4), weight)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = OTFClassifier(alpha=0).set_fit_request(sensitive_features=True, sample_weight=True)
+        pipeline = make_pipeline(TableEncoder(), model)
+        pipeline.fit(table, [0, 1, 0, 1], sensitive_features=groups, sample_weight=weight)
+    np.testing.assert_allclose(
+        pipeline[0].transform(table), TableEncoder().fit(table.iloc[copies]).transform(table)
+    )
+    otfair.save_model(tmp_path / "m", pipeline)
+    again = otfair.load_model(tmp_path / "m")
+    np.testing.assert_array_equal(again.predict_proba(table), pipeline.predict_proba(table))

@@ -285,7 +285,12 @@ class OTFBoostingClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEs
         self, X: Array, y: Array, sensitive_features: Array, sample_weight: Array, needed: bool
     ) -> _Stage:
         """Read the data, and compute distances where a penalty is needed."""
-        encoder = TableEncoder().fit(X, sample_weight=sample_weight)
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+        encoder = TableEncoder().fit(X, sample_weight=weight)
         encoded = encoder.transform(X)
         self.columns_, self.n_features_in_ = encoder.columns_, encoder.n_features_in_
         if hasattr(encoder, "feature_names_in_"):
@@ -293,11 +298,6 @@ class OTFBoostingClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEs
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         raw, labels = tree_matrix(self, X, self.columns_), self._read_labels(y, len(encoded))
-        weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(
-                sample_weight, encoded, dtype=np.float64, ensure_non_negative=True
-            )
         kept, judged = split_people(self, labels)
         people = read_people(self.notion, sensitive_features, labels, weight, needed)
         data = TreeData(

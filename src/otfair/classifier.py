@@ -262,8 +262,8 @@ class OTFClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEstimator)
         self.balance_ = self._balance(training, line)
         if self._by_adam:
             training.history = []
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        return Stage(training, line, Z[judged], judge, seed)
+        seed = check_random_state(self.random_state).randint(2**31 - 1) if self._by_adam else 0
+        return Stage(training, line, Z[judged], judge, int(seed))
 
     def _train(self, stage: Stage, alpha: float, start: Minimum | nn.Module) -> Minimum | nn.Module:
         if self._by_adam:
@@ -273,9 +273,10 @@ class OTFClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEstimator)
         history, before = stage.training.history, len(stage.training.history)
         beside = start.x + ASIDE * (stage.line.x - start.x)
         found = stage.training.descend(alpha, beside, **settings)
-        if start is stage.line or (found.iterations > WINDOW and not found.stuck):
+        kinks = stage.training.loss is not None and bool(stage.training.loss.widths)  # one a row
+        if start is stage.line or not (kinks or found.stuck or found.iterations <= WINDOW):
             return found
-        # A warm start that ended at once may be on a kink; a cold one may lead lower.
+        # A warm start may be on a kink, surely if it ended at once; a cold one may lead lower.
         warm = len(history)
         cold = stage.training.descend(alpha, stage.line.x, **settings)
         if cold.value < found.value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import numpy as np
@@ -56,12 +56,9 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[
 
     Attributes
     ----------
-    n_features_in_ : int
-        Number of columns seen by `fit`.
-    feature_names_in_ : ndarray of str
-        Their names, where the table had names.
-    columns_ : list
-        What was learnt of each column.
+    n_features_in_ : number of columns seen by `fit`.
+    feature_names_in_ : their names, where the table had names.
+    columns_ : what was learnt of each column.
 
     Notes
     -----
@@ -100,6 +97,8 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[
     array([[ 0., -1., -1.]])
     """
 
+    __metadata_request__fit: ClassVar = {"sample_weight": True}  # of a pipeline that has them
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the values, means and scales of each column.
 
@@ -113,9 +112,8 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         weight = check_weight(sample_weight, len(table)).cpu().numpy()
         if not weight.all():
             table, weight = table.filter((weight > 0).tolist()), weight[weight > 0]
-        share = weight / weight.sum()
         self.columns_ = [
-            _fit_number(column, share) if _is_number(column) else _fit_category(column, share)
+            _fit_number(column, weight) if _is_number(column) else _fit_category(column, weight)
             for column in map(table.get_column, table.columns)
         ]
         self.n_features_in_ = len(table.columns)
@@ -130,8 +128,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[
 
         Parameters
         ----------
-        X
-            A table or an array with the columns that `fit` had.
+        X : a table or an array with the columns that `fit` had.
 
         Returns
         -------
@@ -157,14 +154,12 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[
 
         Parameters
         ----------
-        input_features
-            Names of the input columns, where `fit` was given an array; otherwise they must be the
-            ones seen by `fit`.
+        input_features : names of the input columns, where `fit` was given an array; otherwise
+            they must be the ones seen by `fit`.
 
         Returns
         -------
-        ndarray of str
-            A number keeps its name; a category gives ``"<column>=<value>"``.
+        ndarray of str: a number keeps its name; a category gives ``"<column>=<value>"``
         """
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
@@ -303,19 +298,25 @@ def _codes(column: nw.Series[Any]) -> tuple[NDArray[np.intp], list[str]]:
     return codes, [plain_text(value) for value in distinct[:used]]
 
 
-def _fit_number(column: nw.Series[Any], share: Floats) -> _Column:
+def _shares(counts: NDArray[Any]) -> Floats:
+    """Return numbers that sum to one; just one is exactly 1, and none overflows."""
+    counts = counts / counts.max()
+    return np.asarray(counts / counts.sum(), dtype=np.float64)
+
+
+def _fit_number(column: nw.Series[Any], weight: Floats) -> _Column:
     values = _numbers(column)
     gaps = np.isnan(values)
     if gaps.all():  # nothing tells that it is a number: the same as text that is always missing
-        return _fit_category(column, share)
+        return _fit_category(column, weight)
     low, span = values[~gaps].min(), np.ptp(values[~gaps])
     # In units of the span: exact for a constant, and no overflow for very large numbers.
     units = (values - low) / span if span > 0 else np.zeros_like(values)
-    centre = share[~gaps] @ units[~gaps] / share[~gaps].sum()
-    spread = np.sqrt(share @ np.where(gaps, 0.0, units - centre) ** 2)  # a gap is the mean
+    centre = _shares(weight[~gaps]) @ units[~gaps]
+    spread = np.sqrt(_shares(weight) @ np.where(gaps, 0.0, units - centre) ** 2)  # a gap: the mean
     mean, scale = low + span * centre, span * spread
     scale = scale if scale > 0 else 1.0  # a constant, or numbers too close for a spread
-    gap_mean, gap_scale = _dummy_moments(share @ gaps)
+    gap_mean, gap_scale = _dummy_moments(_shares(np.bincount(gaps, weight, 2))[1])
     width = 2 if gaps.any() else 1
     return _Column(
         name=column.name,
@@ -326,7 +327,7 @@ def _fit_number(column: nw.Series[Any], share: Floats) -> _Column:
     )
 
 
-def _fit_category(column: nw.Series[Any], share: Floats) -> _Column:
+def _fit_category(column: nw.Series[Any], weight: Floats) -> _Column:
     codes, labels = _codes(column)
     missing = bool((codes == UNKNOWN).any())
     # Whole numbers in the order of numbers, all else in the order of text.
@@ -339,8 +340,8 @@ def _fit_category(column: nw.Series[Any], share: Floats) -> _Column:
             stacklevel=3,
         )
     positions = _positions(levels, missing, codes, labels)
-    counts = np.bincount(positions, share, len(levels) + missing)
-    mean, scale = _dummy_moments(counts / counts.sum())  # 1, and no rounding, for a constant
+    counts = np.bincount(positions, weight, len(levels) + missing)
+    mean, scale = _dummy_moments(_shares(counts))
     return _Column(name=column.name, levels=levels, missing=missing, mean=mean, scale=scale)
 
 
