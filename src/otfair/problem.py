@@ -185,7 +185,9 @@ class SemiDual:
         ratio = np.exp(change - least)
         total = near.mean(ratio)
         f = ratio * to_numpy(near.share @ (problem.mass / total))
-        lse = namespace(total).log(total) + near.lse + least
+        lse = namespace(total).log(total)
+        lse += near.lse
+        lse += least
         value = float(problem.target @ mu) - self.tau * float(problem.mass @ lse)
         return Point(near, ratio, total, lse, f, problem.target - V @ f, value)
 
