@@ -273,8 +273,8 @@ class OTFClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEstimator)
         history, before = stage.training.history, len(stage.training.history)
         beside = start.x + ASIDE * (stage.line.x - start.x)
         found = stage.training.descend(alpha, beside, **settings)
-        kinks = stage.training.loss is not None and bool(stage.training.loss.widths)  # one a row
-        if start is stage.line or not (kinks or found.stuck or found.iterations <= WINDOW):
+        many_kinks = stage.training.loss is not None and bool(stage.training.loss.widths)
+        if start is stage.line or not (many_kinks or found.stuck or found.iterations <= WINDOW):
             return found
         # A warm start may be on a kink, surely if it ended at once; a cold one may lead lower.
         warm = len(history)

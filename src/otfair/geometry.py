@@ -272,8 +272,7 @@ class PointCloud(Geometry):
 
     def _called_block(self, X: Tensor, Y: Tensor) -> Tensor:
         assert callable(self.cost)
-        found = torch.as_tensor(self.cost(X, Y), dtype=torch.float64, device=self.device)
-        block = found.detach()
+        block = torch.as_tensor(self.cost(X, Y), dtype=torch.float64, device=self.device).detach()
         if block.shape != (len(X), len(Y)):
             raise ValueError(
                 f"`cost` must return one row a person of its first argument and one column a "
