@@ -16,8 +16,8 @@ from bench_core import median_ms
 from sklearn.model_selection import train_test_split
 
 import otfair
-from otfair.lbfgs import minimize
-from otfair.training import RESIDUAL, Training
+from otfair.models._lbfgs import minimize
+from otfair.models._training import RESIDUAL, Training
 
 EPSILON, BATCH = 1e-3, 1000
 

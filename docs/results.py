@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from otfair.experiments import read_csv, write_figures, write_page
+from otfair.reproduction import read_csv, write_figures, write_page
 
 DOCS = Path(__file__).parent
 PICTURES = "_static/results"

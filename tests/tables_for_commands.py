@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from otfair import load_dataset
-from otfair.cli import main
+from otfair.cli._main import main
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def test_nothing_is_imported_before_it_is_used():
         "from otfair import *; audit, OTFClassifier",
         "from otfair.saving import load_model",  # which others import in turn
         "import otfair; otfair.tradeoff.UNFAIRNESS",  # a module that nobody imported
-        "from otfair import commands, audit; audit.__call__",
+        "from otfair import cli, audit; audit.__call__",
     ],
 )
 def test_names_and_modules_in_any_order(code):

@@ -17,7 +17,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 import otfair
-from otfair.commands._report import draw
+from otfair.cli._report import draw
 from otfair.tradeoff import BESIDE, METRICS, _auc, _Judge, plot_tradeoff
 
 
@@ -209,7 +209,7 @@ def test_numbers_have_no_differences_of_decisions(data):
 
 
 def test_progress_is_shown_when_asked_for(data, capsys, monkeypatch):
-    monkeypatch.setattr("otfair.progress._watched", lambda: True)
+    monkeypatch.setattr("otfair._io.progress._watched", lambda: True)
     X = otfair.TableEncoder().fit_transform(data.X)[:200]
     given = {"sensitive_features": data.sensitive_features["sex"].iloc[:200], "n_bootstrap": 0}
     otfair.tradeoff_curve(X, data.y[:200], alphas=[0], **given)
@@ -306,7 +306,7 @@ def test_labels_heed_what_is_drawn_besides(monkeypatch):
     # The chosen model, far away, draws the points of both strengths together.
     figure = draw({"OTF": ends(0.3, 0.84)}, "pdp", {"pdp": 2.0, "auc": 0.2})
     assert parted(figure.axes[0])
-    monkeypatch.setattr("otfair.commands._report.part_labels", lambda axes: None)
+    monkeypatch.setattr("otfair.cli._report.part_labels", lambda axes: None)
     assert not parted(draw({"OTF": ends(0.3, 0.84)}, "pdp", {"pdp": 2.0, "auc": 0.2}).axes[0])
 
 

@@ -16,19 +16,16 @@ from matplotlib.text import Annotation
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
-from otfair.arrays import Array, to_columns
-from otfair.attributes import same_length
-from otfair.boosting_classifier import OTFBoostingClassifier
-from otfair.classifier import OTFClassifier
-from otfair.encoder import TableEncoder
+from otfair._io.arrays import Array, same_length
+from otfair._io.progress import track
 from otfair.geometry import PointCloud
-from otfair.losses import OTFLoss
+from otfair.losses import FairnessLoss, OTFLoss
 from otfair.metrics import DifferenceOf, ViolationOf, read_groups
+from otfair.models import OTFBoostingClassifier, OTFClassifier, encoded_columns
 from otfair.notions import DemographicParity, EqualizedOdds, Notion, as_notion
-from otfair.otf import adjusted_otf
-from otfair.penalty import FairnessLoss
-from otfair.progress import track
-from otfair.validation import encoded_columns
+from otfair.tables import to_columns
+from otfair.tables._encoder import TableEncoder
+from otfair.transport import adjusted_otf
 
 ALPHAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 METRICS = (

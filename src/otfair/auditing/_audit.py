@@ -15,23 +15,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from otfair.arrays import Array
-from otfair.attributes import Columns, as_columns
+from otfair._io.arrays import Array
+from otfair._io.files import write_bytes
+from otfair._io.progress import track
+from otfair._io.rendering import to_json
 from otfair.auditing._costs import transport
 from otfair.auditing._curves import curves
 from otfair.auditing._distances import Distances, Measure, reference_size
 from otfair.auditing._features import Features, choose_columns, read_features
 from otfair.auditing._groups import Compared, compare, judge, read_notions
-from otfair.auditing._indexes import same_people
 from otfair.auditing._reading import Audited, read
 from otfair.auditing._regions import regions
-from otfair.auditing._report import SHOWN_PAIRS, cell, page
 from otfair.auditing._resampling import draw
 from otfair.auditing._results import Cost, Curve, Estimate, Finding, Places, Record, Violation
-from otfair.files import write_bytes
+from otfair.auditing.report._page import SHOWN_PAIRS, cell, page
 from otfair.notions import Notion
-from otfair.progress import track
-from otfair.rendering import to_json
+from otfair.tables import Columns, as_columns, same_people
 
 LIBRARIES = ("numpy", "scipy", "torch", "pandas", "scikit-learn")
 FOR_DISTANCES = 0.6  # of the time budget; the rest is for checking, solving and resampling

@@ -19,10 +19,9 @@ from otfair.auditing._resampling import by_cell, estimate, resample
 from otfair.auditing._results import Cost, Estimate, Flow, Pairs
 from otfair.auditing._samples import TINY
 from otfair.auditing._solving import Solved, by_types, solve, stand_ins
-from otfair.constraints import People, type_people
 from otfair.geometry import CostMatrix
-from otfair.otf import adjusted_otf, exact_otf
-from otfair.status import TransportError
+from otfair.notions import People, type_people
+from otfair.transport import TransportError, adjusted_otf, exact_otf
 
 
 def transport(

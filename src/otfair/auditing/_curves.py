@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit, logit
 
-from otfair.attributes import Attribute
 from otfair.auditing._binning import quantile_codes
 from otfair.auditing._reading import Audited
 from otfair.auditing._results import Curve, Estimate
 from otfair.auditing._weighted import effective, share_of
+from otfair.notions import Attribute
 
 DENSITY = 40  # intervals of the score
 POINTS = 200  # of a ROC curve at most

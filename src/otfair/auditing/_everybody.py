@@ -11,7 +11,7 @@ import numpy as np
 from otfair.auditing._distances import ToTypes
 from otfair.auditing._results import Estimate
 from otfair.auditing._solving import Solved, lower_bound, of_types, solve
-from otfair.constraints import People
+from otfair.notions import People
 
 NEARBY = np.linspace(0.8, 1.2, 9)  # multiples of the prices found, of which the best is sought
 SHRUNK = np.linspace(0.0, 1.2, 13)

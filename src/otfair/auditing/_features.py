@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from otfair.auditing._copies import Copies, label_column, sensitive_column
 from otfair.auditing._reading import Audited
 from otfair.auditing._weighted import fit_encoder
-from otfair.encoder import TableEncoder
-from otfair.tables import plain_text
+from otfair.tables import Copies, label_column, plain_text, sensitive_column
+from otfair.tables._encoder import TableEncoder
 
 MANY_VALUES = 50  # of a category; the rest become one
 OTHER = "(other)"

@@ -12,14 +12,12 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from otfair.arrays import Column
-from otfair.attributes import Attribute, Strata, cross, number_types, read_group
 from otfair.auditing._binning import quantile_codes, range_names
 from otfair.auditing._reading import Audited
 from otfair.auditing._resampling import by_cell, estimate, resample
 from otfair.auditing._results import Estimate, Group, Violation
-from otfair.constraints import People, type_people
-from otfair.notions import (
+from otfair.notions import Attribute, People, Strata, cross, number_types, read_group, type_people
+from otfair.notions._notions import (
     ConditionalParity,
     DemographicParity,
     Notion,
@@ -27,6 +25,7 @@ from otfair.notions import (
     _Stack,
     as_notion,
 )
+from otfair.tables import Column
 
 BINS = 16  # of a continuous attribute, for transport, where its values are too many
 ENTRIES = 4_000_000  # distances of people to types; a continuous attribute may have as many values

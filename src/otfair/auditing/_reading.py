@@ -12,10 +12,18 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from otfair.arrays import Array, Column, check_weight, to_columns
-from otfair.attributes import Columns, chosen_names, looks_categorical, named, same_length
+from otfair._io.arrays import Array, check_weight, same_length
 from otfair.auditing._binning import quantile_codes, range_names
-from otfair.auditing._labels import outcomes, read_labels
+from otfair.tables import (
+    Column,
+    Columns,
+    chosen_names,
+    looks_categorical,
+    named,
+    outcomes,
+    read_labels,
+    to_columns,
+)
 
 MAX_GROUPS = 50
 MAX_INTEGERS = 10  # distinct ones, in a column of floats, that are still names of groups

@@ -12,9 +12,9 @@ import scipy.sparse as sp
 import torch
 
 from otfair.auditing._samples import draw_people
-from otfair.constraints import Constraints, People
 from otfair.geometry import CostMatrix
-from otfair.otf import exact_otf
+from otfair.notions import Constraints, People
+from otfair.transport import exact_otf
 
 MOST = 4_000_000  # distances between people and types in one linear program
 ROUNDS = 8

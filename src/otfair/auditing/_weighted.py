@@ -9,8 +9,8 @@ import pandas as pd
 from scipy.stats import beta
 
 from otfair.auditing._results import Estimate
-from otfair.encoder import TableEncoder
 from otfair.geometry import PointCloud
+from otfair.tables._encoder import TableEncoder
 
 BLOCK = 20_000  # people encoded at once
 

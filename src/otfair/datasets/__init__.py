@@ -2,12 +2,7 @@
 
 from otfair.datasets._dataset import Dataset
 from otfair.datasets._download import DatasetError
-from otfair.datasets._files import (
-    download_dataset,
-    list_datasets,
-    locate_dataset,
-    verify_dataset,
-)
+from otfair.datasets._files import download_dataset, list_datasets, locate_dataset, verify_dataset
 from otfair.datasets._load import load_dataset
 from otfair.datasets._synthetic import Truth, make_synthetic
 

@@ -15,8 +15,8 @@ from pathlib import Path, PurePosixPath
 
 import requests
 
-from otfair.files import write_bytes
-from otfair.progress import track
+from otfair._io.files import write_bytes
+from otfair._io.progress import track
 
 logger = logging.getLogger(__name__)
 

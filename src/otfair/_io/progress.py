@@ -1,0 +1,128 @@
+"""Progress of long work on standard error: a bar where somebody watches, sparse lines in a log."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sized
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+from tqdm import tqdm
+
+EVERY = 30.0  # seconds from one line to the next
+
+
+def track(
+    steps: Iterable[Any] | None = None,
+    desc: str = "",
+    total: int | None = None,
+    *,
+    verbose: bool,
+    leave: bool = True,
+    **units: Any,
+) -> Any:
+    """Return the steps, or a context to `update`, whose progress is shown if `verbose`.
+
+    Parameters
+    ----------
+    steps : what to go through; None where the progress is told by `update`.
+    desc : what is done.
+    total : how many steps there are, if known.
+    verbose : show it: a bar in terminals and notebooks, elsewhere a line every half a minute.
+    leave : whether the bar stays when all is done.
+    units : `unit` and `unit_scale` of tqdm.
+
+    Examples
+    --------
+    >>> from otfair._io.progress import track
+    >>> [2 * step for step in track(range(3), "doubling", verbose=False)]
+    [0, 2, 4]
+    """
+    verbose = verbose and not Lines.silent
+    if verbose and not _watched():
+        return Lines(steps, desc, total, **units)
+    return tqdm(steps, desc, total, leave=leave, disable=not verbose, **units)
+
+
+def _watched() -> bool:
+    """Whether standard error is where bars can move: a terminal, or a notebook."""
+    return sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel")
+
+
+class Lines:
+    """What the library uses of a tqdm bar, as plain lines; short work has none.
+
+    Work that comes in several parts counts as one: a line is due when there was none for a while.
+    """
+
+    since: ClassVar[float] = 0.0  # the last line, or the beginning; 0 for neither
+    active: ClassVar[float] = 0.0  # when work was last heard of
+    silent: ClassVar[bool] = False  # nobody wants to hear of any
+
+    def __init__(
+        self,
+        steps: Iterable[Any] | None = None,
+        desc: str = "",
+        total: int | None = None,
+        **units: Any,
+    ) -> None:
+        self.steps: Iterable[Any] = () if steps is None else steps
+        self.total = len(steps) if total is None and isinstance(steps, Sized) else total
+        self.desc, self.units, self.postfix = desc, units, ""
+        self.done, self.said, self.began = 0, 0, time.monotonic()  # steps, those in a line, when
+        if self.began - Lines.active > EVERY:  # a session, and no part of what was done before
+            Lines.since = 0.0
+        Lines.active, Lines.since = self.began, Lines.since or self.began
+
+    def __iter__(self) -> Iterator[Any]:
+        with self:
+            for step in self.steps:
+                yield step
+                self.update()
+
+    def __enter__(self) -> Lines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if 0 < self.said < self.done:  # who saw a line wants to see the end
+            self._say(ended=True)
+
+    def update(self, steps: int = 1) -> None:
+        """Go on, and say so if it is time to."""
+        self.done += steps
+        Lines.active = time.monotonic()
+        if time.monotonic() - Lines.since >= EVERY:
+            self._say()
+
+    def set_postfix(self, **values: str) -> None:
+        """Keep what the next line is to end with."""
+        self.postfix = ", ".join(f"{name}={value}" for name, value in values.items())
+
+    def set_postfix_str(self, text: str) -> None:
+        """Keep what the next line is to end with."""
+        self.postfix = text
+
+    def _say(self, ended: bool = False) -> None:
+        now = time.monotonic()
+        Lines.since, self.said = now, self.done
+        known = self.total is not None
+        of = " of {total_fmt}" * known
+        left = ", about {remaining} left" * (known and not ended and self.done != self.total)
+        line = tqdm.format_meter(
+            self.done, self.total, now - self.began, prefix=self.desc, postfix=self.postfix,
+            bar_format=f"otfair: {{desc}}: {{n_fmt}}{of} in {{elapsed}}{left}{{postfix}}\n",
+            **self.units,
+        )  # fmt: skip
+        sys.stderr.write(line)
+        sys.stderr.flush()
+
+
+@contextmanager
+def session(silent: bool) -> Iterator[None]:
+    """Forget earlier work: the first line is due a while from now, or none is, if `silent`."""
+    Lines.since, Lines.silent = 0.0, silent
+    try:
+        yield
+    finally:
+        Lines.silent = False

@@ -1,0 +1,62 @@
+"""What pages and files are made with: templates that escape, figures to put in them, plain JSON."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from jinja2 import Environment, PackageLoader
+from markupsafe import Markup
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def templates(room: str, *, escape: bool = True) -> Environment:
+    """Return the templates of a package; `escape` whatever they are given, as HTML needs it."""
+    return Environment(
+        loader=PackageLoader(room), autoescape=escape, trim_blocks=True, lstrip_blocks=True
+    )
+
+
+def drawn(figure: Figure, kind: str, dpi: int = 110) -> bytes:
+    """Return a figure as a file of its kind, the same bytes every time."""
+    import matplotlib
+
+    out = BytesIO()
+    dated = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}
+    with matplotlib.rc_context({"svg.hashsalt": "otfair"}):  # else its ids are random
+        figure.savefig(out, format=kind, dpi=dpi, metadata=dated[kind])
+    return out.getvalue()
+
+
+def inline_svg(figure: Figure) -> Markup:
+    """Return a figure to put into a page."""
+    text = drawn(figure, "svg").decode()
+    return Markup(text[text.index("<svg") :])
+
+
+def to_json(data: Any, indent: int | None = None) -> str:
+    """Return JSON, where what is missing or not a number is null, and dates are ISO's."""
+    return json.dumps(_plain(data), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(v) for v in value]
+    if isinstance(value, pd.DataFrame):
+        return [_plain(row) for row in value.to_dict(orient="records")]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is pd.NA or value is pd.NaT or (isinstance(value, float) and not math.isfinite(value)):
+        return None
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    return value if isinstance(value, str | int | float | None) else str(value)

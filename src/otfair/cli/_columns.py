@@ -1,0 +1,117 @@
+"""Columns of a table that options name, sensitive ones as groups or numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from otfair.tables import Table, TableError, nearest, plain_text, shown
+
+
+def require_columns(table: Table, names: Iterable[str], option: str) -> list[str]:
+    """Return the names, all of which the table must have."""
+    known = [str(c) for c in table.frame.columns]
+    absent = [name for name in names if name not in known]
+    if absent:
+        hint = nearest(absent[0], known)
+        listed = ", ".join(map(shown, known[:20])) + (", ..." if len(known) > 20 else "")
+        raise TableError(
+            f"{table.source} has no column {', '.join(map(repr, absent))} for {option}"
+            f"{hint or '.'} Its columns are: {listed}."
+        )
+    return list(names)
+
+
+def split_names(given: Iterable[str], columns: Iterable[str]) -> list[str]:
+    """Split "a,b" into names; a comma may be part of one where a column is called so.
+
+    Examples
+    --------
+    >>> from otfair.cli._columns import split_names
+    >>> split_names(["age,job,income, gross"], ["age", "job", "income, gross"])
+    ['age', 'job', 'income, gross']
+    """
+    known, out = set(columns), []
+    for text in given:
+        if text in known:
+            out.append(text)
+            continue
+        parts = text.split(",")
+        while parts:
+            joined = (",".join(parts[:k]).strip() for k in range(1, len(parts) + 1))
+            name = next((name for name in joined if name in known), parts[0].strip())
+            out.append(name)
+            parts = parts[name.count(",") + 1 :]
+    return list(dict.fromkeys(name for name in out if name))
+
+
+def read_sensitive(table: Table, given: Iterable[str]) -> pd.DataFrame:
+    """Return sensitive columns given as "sex", "age:continuous" or "code:categorical".
+
+    A column whose name holds a colon is meant where the whole text is its name. Numbers that are
+    to be groups become text; those that are to be continuous become floats.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from otfair.cli._columns import read_sensitive
+    >>> from otfair.tables import Table
+    >>> table = Table(frame=pd.DataFrame({"age": [30, 40], "code": [1, 2]}), source="people")
+    >>> read_sensitive(table, ["age:continuous", "code:categorical"]).dtypes.astype(str).to_dict()
+    {'age': 'float64', 'code': 'object'}
+    """
+    columns = list(table.frame.columns)
+    out: dict[str, Any] = {}
+    for text in given:
+        name, _, kind = text.rpartition(":")
+        if text in columns or not name:
+            name, kind = text, ""
+        elif kind not in ("continuous", "categorical"):
+            if name in columns:
+                raise TableError(
+                    f"--sensitive {text}: received {kind!r}, which is no kind of column. Write "
+                    f"{name}:continuous or {name}:categorical."
+                )
+            name, kind = text, ""
+        require_columns(table, [name], "--sensitive")
+        if name in out:
+            raise TableError(f"--sensitive names {name!r} twice; name it once.")
+        out[name] = _as_kind(table, name, kind)
+    return pd.DataFrame(out)
+
+
+def continuous_names(sensitive: pd.DataFrame) -> list[str]:
+    """Return which columns of `read_sensitive` are numbers rather than groups for sure."""
+    return [str(c) for c in sensitive if sensitive[c].dtype == np.float64]
+
+
+def _as_kind(table: Table, name: str, kind: str) -> Any:
+    """Return a sensitive column as floats, integers or text; missing values stay missing."""
+    column = table.frame[name]
+    gaps = column.isna()
+    numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    if kind == "continuous":
+        if not numeric:
+            value, place, count = table.no_number(name)
+            raise TableError(
+                f"sensitive column {name!r} is to be continuous but holds text in {count} of "
+                f"{len(column)} rows, the first is {value!r} in {place}. Write its numbers "
+                "plainly, or leave ':continuous' out."
+            )
+        return column.astype(np.float64)
+    if kind == "" and numeric:
+        whole = (column[~gaps].astype(np.float64) % 1 == 0).all()
+        # A gap would make floats of integers, and floats are never groups.
+        return column.astype(("Int64" if gaps.any() else np.int64) if whole else np.float64)
+    text = column.astype(object)
+    text[~gaps] = [plain_text(v) for v in text[~gaps]]
+    return text.where(~gaps, None)
+
+
+def without_gaps(frame: pd.DataFrame, rows: Any) -> pd.DataFrame:
+    """Return rows of sensitive columns that have no gap, with plain integers."""
+    kept: pd.DataFrame = frame[rows].reset_index(drop=True)
+    return kept.astype({c: np.int64 for c in kept if isinstance(kept[c].dtype, pd.Int64Dtype)})

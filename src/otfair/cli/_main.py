@@ -1,0 +1,97 @@
+"""The command line: options in, an exit code out; the work is done in `commands`."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import logging
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from otfair import __version__
+from otfair.cli._options import EXIT_CODES, SUMMARIES, Outcome, UsageError
+
+BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 1, 130, 141
+# What the library raises for what a user passed, or lacks.
+EXPECTED = (ValueError, TypeError, OSError, ImportError)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    try:
+        return _main(sys.argv[1:] if arguments is None else arguments)
+    except KeyboardInterrupt:  # at any time, so that the imports of commands are within, too
+        return INTERRUPTED
+
+
+def _main(arguments: Sequence[str]) -> int:
+    options = _parser(arguments).parse_args(arguments)
+    heard = logging.StreamHandler()
+    heard.setFormatter(logging.Formatter("otfair: warning: %(message)s"))
+    logger = logging.getLogger("otfair")
+    logger.addHandler(heard)
+    try:
+        return _run(options)
+    except BrokenPipeError:
+        # Whoever read the output had enough; nothing more may be flushed to it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except (Exception, KeyboardInterrupt) as error:
+        if options.debug:
+            traceback.print_exc()
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        if isinstance(error, UsageError):
+            options.parser.error(str(error))
+        return BAD_INPUT
+    finally:
+        logger.removeHandler(heard)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from otfair._io import progress  # not sooner: what it imports takes time
+
+    with progress.session(silent=options.quiet), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what other libraries say to programmers
+        warnings.simplefilter("default", UserWarning)
+        warnings.showwarning = _show_warning
+        outcome: Outcome = options.run(options)
+    if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
+        sys.stdout.reconfigure(encoding="utf-8")  # of a file or pipe, wherever this runs
+
+    return outcome.code
+
+
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """Return the parser; of the commands, those that are named are imported, which takes time."""
+    parser = argparse.ArgumentParser(
+        prog="otfair",
+        description="Optimal transport of classifiers to fairness: measure unfairness, explain it, "
+        "train it away.",
+        epilog=f"otfair COMMAND --help shows its options and examples. {EXIT_CODES}",
+    )
+    parser.add_argument("--version", action="version", version=f"otfair {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, summary in SUMMARIES.items():
+        if name in arguments:
+            import_module(f"otfair.commands.{name}").add(commands)
+        else:
+            commands.add_parser(name, help=summary)
+    for name, command in commands.choices.items():
+        command.set_defaults(parser=command, command=name)
+    return parser
+
+
+def _said(error: BaseException) -> str:
+    if isinstance(error, EXPECTED):
+        return str(error) or type(error).__name__
+    return f"{type(error).__name__}: {error}. This was not foreseen; --debug shows where it arose."
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    pass

@@ -1,0 +1,300 @@
+"""From options to people: which rows and columns of a table are used, and what was left out."""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from otfair.auditing import Audit
+from otfair.auditing._features import is_number, unsuited
+from otfair.auditing._reading import MAX_GROUPS, MAX_INTEGERS
+from otfair.cli._columns import read_sensitive, require_columns, split_names, without_gaps
+from otfair.cli._options import UsageError
+from otfair.datasets import list_datasets, load_dataset
+from otfair.notions import Notion, as_notion
+from otfair.tables import (
+    Copies,
+    Table,
+    TableError,
+    label_column,
+    likely_positive,
+    plain_text,
+    positive_value,
+    read_table,
+    sensitive_column,
+    shown,
+)
+
+USABLE = ("string", "boolean", "integer", "floating", "mixed-integer-float", "decimal", "empty")
+SAVED_LABEL = "label"  # what to call the label of a dataset
+
+
+@dataclass(frozen=True)
+class Label:
+    """The column that is predicted, and what its values are called."""
+
+    name: str
+    positive: str
+    negative: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """People to train on and to judge by: their features, labels and sensitive columns."""
+
+    X: pd.DataFrame
+    y: np.ndarray  # (n,) 0 or 1
+    sensitive: pd.DataFrame
+    label: Label
+    table: Table
+    notes: tuple[str, ...]  # what was left out, and why
+
+    def head(self) -> str:
+        """Say in a few lines what is used."""
+        n, p = self.X.shape
+        groups = ", ".join(shown(str(c)) for c in self.sensitive.columns)
+        used = f"{self.table.source}: {n} people, {p} features; sensitive: {groups}"
+        share = f"{self.label.positive!r} is positive ({100 * self.y.mean():.1f} %)"
+        label = f"label {self.label.name!r}: {share}, {self.label.negative!r} is not"
+        return "\n".join([used, label, *(f"note: {note}" for note in self.notes)])
+
+
+def load(options: argparse.Namespace) -> tuple[Table, list[str] | None]:
+    """Read the table; of a dataset, which of its columns are features, too."""
+    name = str(options.table)
+    if name not in list_datasets() or Path(name).is_file():
+        try:
+            table = read_table(
+                name,
+                separator=options.separator,
+                encoding=options.encoding,
+                decimal=options.decimal,
+            )
+        except TableError as error:
+            if not Path(name).suffix and "there is no file" in str(error):
+                known = ", ".join(list_datasets())
+                raise TableError(f"{error} The datasets are: {known}.") from None
+            raise
+        return table, None
+    data = load_dataset(name, data_home=getattr(options, "data_home", None))
+    label = pd.DataFrame({SAVED_LABEL: data.y})
+    frame = pd.concat([data.sensitive_features, data.X, label], axis=1)
+    return Table(frame=frame, source=f"dataset {name}", format="dataset"), list(data.X.columns)
+
+
+def read_task(options: argparse.Namespace) -> Task:
+    """Read the people that the options of `fit` and `curve` describe."""
+    table, known = load(options)
+    name = options.label or (SAVED_LABEL if known else None)
+    if name is None:
+        raise UsageError("--label is missing: name the column that is to be predicted")
+    require_columns(table, [name], "--label")
+    sensitive = read_sensitive(table, options.sensitive)
+    if name in sensitive:
+        raise TableError(f"{name!r} is both --label and --sensitive; it can be one of them.")
+    features, notes = choose_features(
+        table, [name, *sensitive.columns], options.features, options.drop, known
+    )
+    for column in sensitive:
+        if sensitive[column].dtype == object and sensitive[column].nunique() > MAX_GROUPS:
+            raise TableError(
+                f"sensitive column {column!r} has {sensitive[column].nunique()} groups, more than "
+                f"{MAX_GROUPS}. Merge rare ones, or choose another column."
+            )
+    rows, dropped = complete_rows(pd.concat([table.frame[[name]], sensitive], axis=1))
+    labels = table.frame.loc[rows, name].reset_index(drop=True)
+    y, label, said = read_label(labels, options.positive)
+    X, people = (
+        table.frame.loc[rows, features].reset_index(drop=True),
+        without_gaps(sensitive, rows),
+    )
+    copies, warned = find_copies(X, people, labels, y, named=options.features is not None)
+    for line in warned:
+        warnings.warn(line, stacklevel=2)  # now, and not only when all is done
+    if len(copies) == len(features):
+        raise TableError(f"no feature is left of {table.source}; name some with --features.")
+    return Task(
+        X=X.drop(columns=copies),
+        y=y,
+        sensitive=people,
+        label=label,
+        table=table,
+        notes=(*dropped, *notes, *warned, *said),
+    )
+
+
+def find_copies(
+    X: pd.DataFrame,
+    sensitive: pd.DataFrame,
+    labels: pd.Series[Any],
+    y: np.ndarray,
+    *,
+    named: bool,
+) -> tuple[list[str], list[str]]:
+    """Return features that are sensitive, or the label, under another name, and lines about them.
+
+    Where the user named the features all are kept; lines also tell of columns whose values each go
+    with one group, or label, only.
+    """
+    known = [label_column(v) for v in (y, labels.astype(object).map(plain_text).to_numpy())]
+    for name in sensitive:
+        column = sensitive[name]
+        many = column.dtype == np.int64 and column.nunique() > MAX_INTEGERS
+        values = (column.astype(np.float64) if many else column).to_numpy()
+        known.append(sensitive_column(str(name), values))
+    spotted, found, lines = Copies(known, seen="the model learns from it"), [], []
+    for name in map(str, X.columns):
+        copied, told = spotted.explain(X[name], is_number(X[name]))
+        leak = " (leakage)" * ("the label" in (copied or told))
+        if copied and not named:
+            found.append(name)
+            used = "it is used if --features names it"
+            lines.append(f"column {name!r} is no feature: {copied}{leak}; {used}")
+        elif copied or told:
+            why = f"{copied}, and used as --features names it" if copied else told
+            lines.append(f"column {name!r}: {why}{leak}; --drop {quote(name)} leaves it out")
+    return found, lines
+
+
+def described(
+    found: Audit, table: Table, title: str, notes: Sequence[str] = (), **more: str
+) -> Audit:
+    """Return an audit whose report says what it is of: a table, notes on it, and more by name."""
+    source = {"Table": shown(table.source)}
+    source |= {"Format": table.format} if table.format else {}
+    source |= {"File": f"SHA-256 {table.sha256}"} if table.sha256 else {}
+    source["Rows of the table"] = f"{len(table.frame):,}"
+    record = replace(
+        found.record, title=title, source=source | more, notes=(*found.record.notes, *notes)
+    )
+    return replace(found, record=record)
+
+
+def complete_rows(needed: pd.DataFrame) -> tuple[np.ndarray, list[str]]:
+    """Return which rows, (n,) bool, have a value in every column, and how many each one cost."""
+    gaps = needed.isna()
+    rows = ~gaps.any(axis=1).to_numpy()
+    notes = [
+        f"{count} of {len(needed)} rows are left out: they have no {name!r}"
+        for name, count in gaps.sum().items()
+        if count
+    ]
+    if not rows.any():
+        raise TableError(f"no row has a value in each of {', '.join(map(repr, needed))}.")
+    return rows, notes
+
+
+def choose_features(
+    table: Table,
+    taken: Sequence[str],
+    features: Sequence[str] | None,
+    drop: Sequence[str],
+    known: Sequence[str] | None = None,
+) -> tuple[list[str], list[str]]:
+    """Return the feature columns, and notes on those that were left out unasked."""
+    columns = [str(c) for c in table.frame.columns]
+    dropped = require_columns(table, split_names(drop, columns), "--drop")
+    left, reasons = list(known or columns), {}  # those of a dataset are known to be features
+    if features is not None:
+        left = require_columns(table, split_names(features, columns), "--features")
+        if wrong := [c for c in left if c in taken]:
+            raise TableError(
+                f"--features names {wrong[0]!r}, which is the label or sensitive: predicting would "
+                "need it. Leave it out."
+            )
+    left = [c for c in left if c not in taken and c not in dropped]
+    if features is None and known is None:
+        reasons = {c: why for c in left if (why := unsuited(c, table.frame[c]))}
+    for name in left:
+        if name not in reasons:
+            refuse_unusable(table.frame[name])
+    notes = [f"column {c!r} is no feature: {why}" for c, why in reasons.items()]
+    notes += remarks(table, left)
+    if any("identifier" in why for why in reasons.values()):
+        notes.append("a column that is no identifier is used if --features names it")
+    chosen = [c for c in left if c not in reasons]
+    if not chosen:
+        raise TableError(f"no feature is left of {table.source}; name some with --features.")
+    return chosen, notes
+
+
+def remarks(table: Table, columns: Sequence[str]) -> list[str]:
+    """Return what is to be said of columns that are, or could have been, numbers."""
+    return [f"column {c!r}: {table.remarks[c]}" for c in columns if c in table.remarks]
+
+
+def refuse_unusable(column: pd.Series[Any]) -> None:
+    """Raise where a column can be no feature, such as one of dates or lists."""
+    if isinstance(column.dtype, pd.CategoricalDtype) or pd.api.types.is_numeric_dtype(column):
+        return
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    if kind not in USABLE:
+        raise TableError(
+            f"column {column.name!r} holds values of type {kind}, neither numbers nor categories. "
+            f"Turn it into one of these, such as days for a date, or pass --drop {column.name}."
+        )
+
+
+def read_label(column: pd.Series[Any], positive: str | None) -> tuple[np.ndarray, Label, list[str]]:
+    """Return labels as 0 and 1, what they are called, and notes on the choice."""
+    texts = column.astype(object).map(plain_text)
+    values = sorted(texts.unique(), key=_order)
+    shown = ", ".join(map(repr, values[:5])) + (", ..." if len(values) > 5 else "")
+    name = str(column.name)
+    if len(values) < 2:
+        raise TableError(
+            f"label {name!r} must have two values; received {shown} alone. Is it the right column?"
+        )
+    if positive is not None:
+        match = [v for v in values if v == positive or plain_text(_number(positive)) == v]
+        if not match:
+            raise TableError(f"--positive {positive!r} is no value of {name!r}, which has {shown}.")
+        chosen, said = match[0], []
+    elif len(values) > 2:
+        raise TableError(
+            f"label {name!r} must have two values; received {len(values)}: {shown}. Say which one "
+            "is positive with --positive VALUE, and all others are negative."
+        )
+    else:
+        chosen, sure = likely_positive(values), positive_value(values) is not None
+        said = [] if sure else [f"{chosen!r} is taken as positive; choose with --positive"]
+    others = [v for v in values if v != chosen]
+    if len(others) > 1:
+        said = [f"{len(others)} other values of {name!r} are all negative"]
+    negative = others[0] if len(others) == 1 else f"not {chosen}"
+    return (texts == chosen).to_numpy().astype(np.int64), Label(name, chosen, negative), said
+
+
+def _number(text: str) -> Any:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _order(text: str) -> tuple[bool, float, str]:
+    number = _number(text)
+    return (False, number, "") if isinstance(number, float) else (True, 0.0, text)
+
+
+def read_notion(names: Sequence[str] | None) -> Notion:
+    """Return the notions of these names, stacked; demographic parity by default."""
+    first, *others = dict.fromkeys(names or ["demographic_parity"])
+    notion = as_notion(first)
+    for other in others:
+        notion = notion & other
+    return notion
+
+
+def smaller(task: Task, rows: np.ndarray) -> Task:
+    """Return some of the people."""
+    X, sensitive = (f.iloc[rows].reset_index(drop=True) for f in (task.X, task.sensitive))
+    return replace(task, X=X, y=task.y[rows], sensitive=sensitive)

@@ -1,0 +1,295 @@
+"""`otfair audit`: how unfair the scores of a table are, to whom, and who would give to whom."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from otfair.auditing import Audit, audit
+from otfair.auditing._features import NO_DISTANCES
+from otfair.auditing._groups import BY_LABEL
+from otfair.auditing._reading import percentages
+from otfair.auditing._results import Places
+from otfair.cli._columns import continuous_names, read_sensitive, require_columns, split_names
+from otfair.cli._options import (
+    Commands,
+    Outcome,
+    UsageError,
+    add_command,
+    add_notion,
+    add_people,
+    add_reading,
+    count,
+    positive,
+    unit,
+)
+from otfair.cli._output import output_file, text_table
+from otfair.cli._task import described, load, read_label, remarks
+from otfair.tables import Table, TableError
+
+TOO_UNFAIR = 3
+CONDITIONAL = "conditional_parity"
+GUESSED = (
+    "looks like",
+    "another name",
+    "another scale",
+    "a cut of",
+)  # in reasons that may be wrong
+WORDS = {  # of Python, and what they are here
+    "name it in `continuous`": "write :continuous behind its name",
+    "`scores`": "--score {score}:",
+    "`labels`": "--label {label}:",
+    "`sample_weight`": "--weight",
+    "`sensitive_features`": "--sensitive",
+}
+SHOWN = {  # columns of the summary that are printed, and what to call them
+    "notion": "notion",
+    "attribute": "attribute",
+    "violation": "violation",
+    "interval": "95 % interval",
+    "rate_difference": "decisions",
+    "moved": "moved",
+    "distance": "distance",
+}
+MEANING = (
+    "decisions: largest difference between groups in positive decisions; moved: share of all score "
+    "that the cheapest\nway to be fair moves; distance: how far, as a share of the typical "
+    "distance between two people"
+)
+
+
+def add(commands: Commands) -> None:
+    """Say what `otfair audit` takes."""
+    parser = add_command(
+        commands,
+        "audit",
+        "Audit the scores of any model: violations with intervals, the cost of fairness, who\n"
+        "would give score to whom and how alike they are. Writes one HTML page that opens without\n"
+        "a network (or JSON, if the name ends so), and prints a summary.",
+        [
+            "otfair audit scores.csv --score p --label y --sensitive sex -o report.html",
+            "otfair audit scores.csv --score p --sensitive age:continuous --fail-above 0.05",
+            "otfair audit scores.csv --score p --sensitive sex --control area --weight w",
+        ],
+    )
+    add_reading(parser, datasets=False)
+    people = add_people(parser)
+    people.add_argument(
+        "--score", required=True, metavar="COLUMN", help="scores, from 0 to 1; or decisions, 0 or 1"
+    )
+    people.add_argument("--weight", metavar="COLUMN", help="how many people each row stands for")
+    people.add_argument(
+        "--control", metavar="A,B", action="append", default=[],
+        help="compare people within the values of these, too (conditional parity)",
+    )  # fmt: skip
+    add_notion(parser, CONDITIONAL)
+    parser.add_argument(
+        "--threshold", type=unit, default=0.5, metavar="T",
+        help="decisions are positive above this score (default 0.5)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--skip-unscored",
+        action="store_true",
+        help="leave rows without a score out, and count them",
+    )
+    parser.add_argument(
+        "--fail-above", type=unit, metavar="V",
+        help=f"exit with {TOO_UNFAIR} if the largest violation is above this",
+    )  # fmt: skip
+    parser.add_argument(
+        "--bootstrap", type=count, default=200, metavar="N",
+        help="resamples of people for intervals (default 200)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--time-budget", type=positive, default=300.0, metavar="SECONDS",
+        help="for large tables, which are then sampled (default 300)",
+    )  # fmt: skip
+    parser.add_argument("--seed", type=int, default=0, help="of what is sampled (default 0)")
+    parser.add_argument(
+        "--title", metavar="TEXT", help="of the report (default: the score and the table)"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="the page; without it, the summary alone"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> Outcome:
+    """Read, audit, write."""
+    if CONDITIONAL in (options.notion or ()) and not options.control:
+        raise UsageError(f"--notion {CONDITIONAL} needs --control: the columns to compare within")
+    if options.label is None and (asked := set(options.notion or ()) & set(BY_LABEL)):
+        raise UsageError(f"--notion {min(asked)} needs --label: the column of outcomes")
+    table, _ = load(options)
+    columns = [str(c) for c in table.frame.columns]
+    taken = require_columns(table, [options.score], "--score")
+    sensitive = read_sensitive(table, options.sensitive)
+    if options.label is not None:
+        taken += require_columns(table, [options.label], "--label")
+    weight = [] if options.weight is None else [options.weight]
+    taken += [*require_columns(table, weight, "--weight"), *sensitive.columns]
+    control = require_columns(table, split_names(options.control, columns), "--control")
+    if twice := {name for name in taken if (taken + control).count(name) > 1}:
+        raise TableError(
+            f"{min(twice)!r} can't be two of --score, --label, --weight, --sensitive and --control."
+        )
+    if options.features is None:
+        features = [c for c in columns if c not in taken or c in sensitive]  # it says why not
+    else:
+        chosen = split_names(options.features, columns)
+        features = require_columns(table, chosen, "--features")
+    dropped = require_columns(table, split_names(options.drop, columns), "--drop")
+    labels, outcome, notes = _labels(table.frame, options)
+    kept = [c for c in features if c not in dropped]
+    notes += [] if kept else [NO_DISTANCES]
+    writing: Any = contextlib.nullcontext()
+    if options.output is not None:  # what can't be written is said before the work is done
+        writing = output_file(options.output, options.table)
+    with writing as part:
+        found = _audited(
+            options,
+            _scores(table, options.score, options.skip_unscored),
+            table.frame[kept] if kept else None,
+            sensitive_features=sensitive,
+            labels=labels,
+            positive_label=outcome,
+            notions=list(dict.fromkeys(options.notion)) if options.notion else None,
+            threshold=options.threshold,
+            skip_unscored=options.skip_unscored,
+            sample_weight=_weight(table, weight[0]) if weight else None,
+            control_features=table.frame[control] if control else None,
+            continuous=continuous_names(sensitive),
+            keep=kept if options.features is not None else (),
+            n_bootstrap=options.bootstrap,
+            random_state=options.seed,
+            time_budget=options.time_budget,
+            verbose=True,
+        )
+        title = options.title or f"{options.score} of {Path(table.source).name}"
+        numbers = [*kept, options.score, *weight, *sensitive.columns]
+        found = described(found, table, title, remarks(table, list(dict.fromkeys(numbers))))
+        found = replace(found, places=_places(table))
+        if part is not None:
+            (found.to_json if part.suffix == ".json" else found.to_html)(part)
+    return _outcome(found, table.source, notes, options)
+
+
+def _audited(options: argparse.Namespace, *given: Any, **settings: Any) -> Audit:
+    """Audit, and speak of options where Python speaks of arguments."""
+    try:
+        return audit(*given, **settings)
+    except ValueError as error:
+        said = str(error)
+        for word, option in WORDS.items():
+            said = said.replace(word, option.format(score=options.score, label=options.label))
+        raise TableError(said) from error
+
+
+def _places(table: Table) -> Places:
+    """Say where the rows of a table are, as messages do."""
+    if table.lines is not None:
+        meaning = "Lines are those of the file, in which the names of the columns come first."
+        return Places(what="line", numbers=table.lines, meaning=meaning)
+    rows = np.arange(1, len(table.frame) + 1)
+    return Places(what="row", numbers=rows, meaning="Rows are those of the table, counted from 1.")
+
+
+def _outcome(found: Audit, source: str, notes: list[str], options: argparse.Namespace) -> Outcome:
+    limit, worst, summary = options.fail_above, float(found.worst), found.summary()
+    summary["interval"] = [
+        f"{low:.3f} to {high:.3f}"
+        for low, high in zip(summary["violation_low"], summary["violation_high"])
+    ]
+    failed = limit is not None and worst > limit
+    record = found.record
+    lost = [
+        f"{count} row{' is' if count == 1 else 's are'} left out: {why}"
+        for why, count in record.dropped.items()
+    ]
+    unused = [f"column {c!r} is no feature: {why}" for c, why in record.columns_left_out.items()]
+    if any(word in why for why in record.columns_left_out.values() for word in GUESSED):
+        unused.append("a column that only looks so is used if --features names it")
+    notes = [*notes, *lost, *unused, *record.notes]
+    said = [
+        f"{source}: {record.rows_used} people, largest violation {worst:.4f}",
+        *(f"note: {note}" for note in notes),
+    ]
+    shown = [column for column in SHOWN if column != "interval" or options.bootstrap]
+    said += ["", text_table(summary[shown].rename(columns=SHOWN)), MEANING]
+    if failed:
+        said += ["", f"the largest violation, {worst:.4f}, is above {limit:g}"]
+    if options.output is not None:
+        said += ["", f"report: {options.output}"]
+    data = json.loads(found.to_json())
+    data |= {"source": source, "worst": worst, "fail_above": limit, "failed": failed}
+    return Outcome("\n".join(said), data, TOO_UNFAIR if failed else 0)
+
+
+def _scores(table: Table, name: str, skip_unscored: bool) -> pd.Series[Any]:
+    column = table.frame[name]
+    known = column.notna()
+    if not known.any():
+        raise TableError(f"--score {name}: the column is empty. Is it the right one?")
+    if not known.all() and not skip_unscored:
+        raise TableError(
+            f"--score {name}: {int((~known).sum())} of {len(known)} scores are missing, the first "
+            f"in {table.place(int((~known).argmax()))}. Score these people too, or pass "
+            "`--skip-unscored` to leave them out."
+        )
+    if pd.api.types.is_numeric_dtype(column):
+        return column
+    decisions = column.astype(object).map({"True": 1.0, "False": 0.0, True: 1.0, False: 0.0})
+    if decisions.notna().equals(known):
+        return decisions.astype(np.float64)
+    value, place, count = table.no_number(name)
+    remedy = percentages(value)
+    if not remedy and re.fullmatch(r"[0-9]*,[0-9]+", value):
+        remedy = "If it writes them with a comma, pass `--decimal ,`."
+    if not remedy and re.fullmatch(r"[0-9]*\.[0-9]+", value):
+        remedy = "It writes them with a point: leave `--decimal ,` out."
+    if not remedy and count < len(known) / 2:
+        remedy = "Mend these, or empty them and pass `--skip-unscored`."
+    raise TableError(
+        f"--score {name}: the column holds text in {count} of {len(known)} rows, the first is "
+        f"{value!r} in {place}, where numbers from 0 to 1 are needed. "
+        f"{remedy or 'Is it the right column?'}"
+    )
+
+
+def _weight(table: Table, name: str) -> pd.Series[Any]:
+    """Return weights; one that is missing is none, so that its row is left out."""
+    column = table.frame[name]
+    if not pd.api.types.is_numeric_dtype(column):
+        value, place, _ = table.no_number(name)
+        raise TableError(
+            f"--weight {name}: the column holds text, such as {value!r} in {place}, where numbers "
+            "are needed."
+        )
+    return column.fillna(0).astype(np.float64)
+
+
+def _labels(
+    frame: pd.DataFrame, options: argparse.Namespace
+) -> tuple[pd.Series[Any] | None, str | None, list[str]]:
+    """Return labels of two names, which one is positive, and what was decided about them."""
+    if options.label is None:
+        return None, None, []
+    column = frame[options.label]
+    known = column.notna().to_numpy()
+    if not known.any():
+        raise TableError(f"--label {options.label}: the column is empty.")
+    y, label, notes = read_label(column[known], options.positive)
+    labels = pd.Series([None] * len(frame), name=options.label, dtype=object)
+    labels[known] = np.where(y == 1, label.positive, label.negative)
+    head = f"label {label.name!r}:"
+    if notes and "is taken as positive" in notes[0]:
+        return labels, label.positive, [f"{head} {notes[0]}"]
+    return labels, label.positive, [f"{head} {label.positive!r} is positive", *notes]

@@ -1,0 +1,97 @@
+"""`otfair data`: which datasets there are, where their files lie, and whether they are sound."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pandas as pd
+
+from otfair.cli._options import Commands, Outcome, add_command
+from otfair.cli._output import text_table
+from otfair.datasets import download_dataset, list_datasets, locate_dataset, verify_dataset
+from otfair.datasets._dataset import CARDS
+from otfair.datasets._files import files_of, resolve_home
+from otfair.tables import TableError
+
+ABOUT = {
+    "adult": ("sex, race", "income above 50000 dollars, 1994"),
+    "bank": ("age, age_binned", "takes up a term deposit"),
+    "dutch": ("sex", "high-level occupation, 2001"),
+    "diabetes": ("gender", "readmitted within 30 days"),
+    "synthetic": ("sex, origin, age", "is granted a loan (made up)"),
+}
+
+
+def add(commands: Commands) -> None:
+    """Say what `otfair data` takes."""
+    parser = add_command(
+        commands,
+        "data",
+        "The datasets that other commands take in place of a file. `list` says what there is,\n"
+        "`where` where the files of one lie, `download` fetches what is missing, and `verify`\n"
+        "compares its files with their known sha256.",
+        ["otfair data", "otfair data download adult", "otfair data verify adult --data-home data"],
+    )
+    parser.add_argument(
+        "action", nargs="?", choices=["list", "where", "download", "verify"], default="list"
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="one of the list")
+    parser.add_argument(
+        "--data-home", type=Path, metavar="DIR",
+        help="folder of the files (default: $OTFAIR_DATA_HOME, or the user's cache)",
+    )  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> Outcome:
+    """List, or look after one dataset."""
+    if options.action == "list":
+        return _list(options.data_home)
+    name = options.name
+    if name is None:
+        raise TableError(
+            f"otfair data {options.action} needs a name; received none. Choose one of: "
+            f"{', '.join(list_datasets())}."
+        )
+    home = resolve_home(options.data_home)
+    wanted = [file.name for file in files_of(name)]
+    if not wanted:
+        return Outcome(
+            f"{name} has no file: it is made when it is asked for.", {"name": name, "files": {}}
+        )
+    if options.action == "where":
+        paths = locate_dataset(name, options.data_home)
+        if missing := [file for file in wanted if file not in paths]:
+            raise TableError(
+                f"{', '.join(missing)} of {name} is not in {home}. Fetch it with `otfair data "
+                f"download {name}`, or point --data-home or OTFAIR_DATA_HOME to its folder."
+            )
+    elif options.action == "download":
+        paths = download_dataset(name, options.data_home)
+    else:
+        paths = verify_dataset(name, options.data_home)
+    files = {file: str(path) for file, path in paths.items()}
+    sound = "" if options.action == "where" else ": sound"
+    return Outcome(
+        "\n".join(f"{path}{sound}" for path in files.values()), {"name": name, "files": files}
+    )
+
+
+def _list(data_home: Path | None) -> Outcome:
+    rows = []
+    for name in list_datasets():
+        sensitive, label = ABOUT[name]
+        there = len(locate_dataset(name, data_home)) == len(files_of(name))
+        rows.append(
+            {
+                "name": name,
+                "rows": CARDS[name].rows if name in CARDS else "any",
+                "sensitive": sensitive,
+                "label": label,
+                "files": "here" if there and name in CARDS else "none needed" if there else "no",
+            }
+        )
+    home = str(resolve_home(data_home))
+    text = f"{text_table(pd.DataFrame(rows))}\n\nfiles are looked for in {home}"
+    return Outcome(text, {"data_home": home, "datasets": rows})

@@ -1,0 +1,88 @@
+"""`otfair reproduce`: the paper's experiments on the real data."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+from otfair.cli._options import Commands, Outcome, add_command
+from otfair.reproduction import COLUMNS, Store, plan, reproduce, write_figures, write_page
+
+
+def add(commands: Commands) -> None:
+    """Say what `otfair reproduce` takes."""
+    parser = add_command(
+        commands,
+        "reproduce",
+        "Train every method at every strength on every split, keep each result as it is made\n"
+        "(runs.sqlite), draw the figures, and write a page that says which claims of the\n"
+        "paper hold (results.md). What is there is not made again, so that the command goes\n"
+        "on where it was stopped.",
+        [
+            "otfair reproduce dutch --splits 2 -o results",
+            "otfair reproduce all --protocol full --splits 10 --jobs 2 -o results",
+            "otfair reproduce adult --protocol paper --splits 2 --take other/runs.sqlite",
+        ],
+    )
+    parser.add_argument("target", choices=[*COLUMNS, "postprocess", "epsilon", "all"])
+    parser.add_argument(
+        "--protocol", choices=["full", "paper"], default="full",
+        help="full: everybody at once, converged; paper: mini-batches (default full)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--splits", type=int, default=10, metavar="N",
+        help="default 10; of postprocess, seeds, at most 5",
+    )  # fmt: skip
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (default 2)")
+    parser.add_argument(
+        "--take", type=Path, action="append", default=[], metavar="FILE",
+        help="results made before, a store or a CSV; repeat for several",
+    )  # fmt: skip
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("results"), metavar="DIR",
+        help="folder of the store, its CSV, the figures and the page (default results)",
+    )  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> Outcome:
+    """Make what is missing, then draw."""
+    for name in ("splits", "jobs"):
+        if getattr(options, name) < 1:
+            raise ValueError(f"--{name} must be at least 1; received {getattr(options, name)}.")
+    if missing := [path for path in options.take if not path.is_file()]:
+        raise ValueError(f"--take names {missing[0]}, which is not a file.")
+    began = time.perf_counter()
+    runs = plan(options.target, options.protocol, options.splits)
+    store = options.output / "runs.sqlite"
+    with Store(store) as results:
+        before = len(results.done()), (options.output / "results.md").is_file()
+    made, failed = reproduce(runs, store, jobs=options.jobs, take=options.take, verbose=True)
+    with Store(store) as results:
+        results.write_csv(options.output / "runs.csv")
+        kept = list(results)
+    written, page = [store, options.output / "runs.csv"], options.output / "results.md"
+    if before == (sum(not r.error for r in kept), True):
+        written.append(page)  # nothing is new since it was written
+    elif any(not r.error for r in kept):
+        written += [*write_figures(kept, options.output), page]
+        write_page(kept, page)
+    spent = time.perf_counter() - began
+    lines = [
+        f"{len(runs)} runs: {len(runs) - made} were there, {made - failed} made in {spent:.0f} s"
+    ]
+    keys = {run.key for run in runs}
+    errors = [r for r in kept if r.error and r.run.key in keys]
+    if failed:
+        lines += [f"{failed} failed; they are tried again next time. The first:", errors[0].error]
+    lines += [str(path) for path in written]
+    data = {
+        "runs": len(runs),
+        "made": made - failed,
+        "failed": failed,
+        "seconds": round(spent, 1),
+        "store": str(store),
+        "written": [str(path) for path in written],
+    }
+    return Outcome("\n".join(lines), data, 1 if failed else 0)

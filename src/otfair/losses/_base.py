@@ -1,0 +1,279 @@
+"""What fairness penalties have in common: reading a batch, its scores, its people, its balance.
+
+Maths: docs/derivation.md, section 5. The penalties are in `losses.py` and `barycenter.py`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from otfair._io.arrays import Array, to_tensor
+from otfair.notions import Batch, Constraints, Memory, Notion, People, as_encoded, as_notion
+
+LOWEST_SCORE = 1e-12
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """How the last call went.
+
+    Attributes
+    ----------
+    value : the penalty before its balance.
+    residual, iterations : of the worse, and of both, of the two problems; 0 for other penalties.
+    converged : whether the solver reached its tolerance.
+    dropped : constraints that the batch could not speak of.
+    """
+
+    value: float
+    residual: float = 0.0
+    iterations: int = 0
+    converged: bool = True
+    dropped: tuple[str, ...] = ()
+
+
+class FairnessLoss(nn.Module, ABC):
+    """What the penalties have in common; use `OTFLoss`, `NormLoss` or `BarycenterLoss`.
+
+    Attributes
+    ----------
+    last : `Diagnostics` of the last call.
+    balance : factor of the penalty, 1 until `balance_` sets it.
+    """
+
+    balance: Tensor
+    _needs_features = False
+    # Values of `smoothing` to train through, where a kink would stop the search (Training.descend).
+    widths: tuple[float, ...] = ()
+    smoothing: float
+
+    def __init__(self, notion: Notion | str, *, pred_as_logit: bool = True) -> None:
+        super().__init__()
+        self.notion = as_notion(notion)
+        self.pred_as_logit = pred_as_logit
+        self.last: Diagnostics | None = None
+        self.register_buffer("balance", torch.ones((), dtype=torch.float64))
+        self._people: People | None = None
+        self._everybody: Constraints
+        self._memory = Memory()
+
+    def fit(
+        self, X: Array, sensitive: Array, labels: Array = None, sample_weight: Array = None
+    ) -> Self:
+        """Take a whole dataset; later calls name the batch's rows of it by `index`.
+
+        Parameters
+        ----------
+        X : (n, p) features by which people are alike; not used by penalties without a cost.
+        sensitive : a table of sensitive columns, or a matrix with one-hot columns, as for a call.
+            A dataset in which no two groups can be compared is refused.
+        labels : (n,) zeros and ones, where the notion conditions on them.
+        sample_weight : (n,), one by default.
+        """
+        return self.fit_people(self._typed(sensitive, labels, sample_weight))
+
+    def fit_people(self, people: People) -> Self:
+        """Take a dataset whose people a notion has typed already."""
+        self._people, self._memory = people.to_tensors(), Memory()
+        self._everybody = self._people.constraints()
+        return self
+
+    def forward(
+        self,
+        pred: Tensor,
+        features: Array = None,
+        sensitive: Array = None,
+        labels: Array = None,
+        *,
+        index: Array = None,
+        pred_as_logit: bool | None = None,
+    ) -> Tensor:
+        """Return the penalty of a batch, a scalar that can be differentiated.
+
+        Parameters
+        ----------
+        pred : (n,) or (n, 1) logits, or probabilities with `pred_as_logit=False`.
+        features, sensitive, labels : the batch's people, who receive score themselves.
+            `sensitive` is a matrix (n, d) with one-hot columns for categories, where floats other
+            than 0 and 1 are continuous, or a table with one column an attribute. Integers are
+            one-hot where they are zeros and ones in several columns and all rows have the same sum;
+            else, as in a vector, they are codes. A group, label or value that the batch lacks is no
+            error: its constraints are dropped, and named in `last.dropped`. A table shows new
+            groups at any time, and its integers are numbers once more than ten values were seen.
+        index : (n,) the batch's rows of the dataset given to `fit`; all of them by default.
+        pred_as_logit : for this call, if not as the loss was made.
+        """
+        value = self._value(pred, features, sensitive, labels, index, pred_as_logit)
+        # A penalty in half precision would be rounded, or overflow, where its sum need not.
+        return (self.balance * value).to(torch.promote_types(pred.dtype, torch.float32))
+
+    @torch.enable_grad()
+    def balance_(self, pred: Tensor, labels: Array, *people: Array, index: Array = None) -> float:
+        """Scale the penalty so that it pulls on the logits as hard as the cross-entropy does.
+
+        The factor is the ratio of the two root-mean-square derivatives with respect to the logits,
+        taken best at a model that was trained without penalty. Then (1 - alpha) cross-entropy +
+        alpha penalty means the same for any dataset, notion and penalty. It is 1 where the penalty
+        does not pull at all. With sample weights, a person of weight w counts as w copies.
+
+        Parameters
+        ----------
+        pred : predictions of that model.
+        labels : (n,) zeros and ones.
+        *people : `features` and `sensitive`, as for a call in batch mode; then the strata, where
+            they are not the labels.
+        index : as for a call in dataset mode.
+        """
+        if len(people) not in (0, 2, 3):
+            raise ValueError(
+                "`balance_` takes `pred`, `labels`, then `features` and `sensitive`, or `index`; "
+                f"received {len(people)} more arguments after `labels`."
+            )
+        _check_shape(pred)
+        raw = pred.detach().double().reshape(-1)
+        logits = (raw if self.pred_as_logit else torch.logit(raw)).requires_grad_()
+        y = to_tensor(labels, "labels", device=logits.device).reshape(-1)
+        if y.shape != logits.shape:
+            raise ValueError(
+                f"`pred` has {len(logits)} entries and `labels` {len(y)}; pass one a person."
+            )
+        given = logits if self.pred_as_logit else torch.sigmoid(logits)
+        features, sensitive, strata = (*people, labels)[:3] if people else (None, None, None)
+        value = self._value(given, features, sensitive, strata, index, None)
+        (pull,) = torch.autograd.grad(value, logits)
+        w = torch.ones_like(raw)
+        known = sensitive if people else self._people
+        if isinstance(known, People):
+            w = known.weight.to(raw.device)
+            w = w if index is None else w[_rows(index, len(w)).to(raw.device)]
+        # Of a copy: the cross-entropy's derivative is (h - y) / sum w, the penalty's pull / w.
+        entropy = (torch.sigmoid(logits.detach()) - y) / w.sum() * w.sqrt()
+        pull = torch.where(w > 0, pull / w.sqrt(), 0.0)
+        ratio = float(entropy.norm() / pull.norm()) if bool(pull.norm() > 0) else 1.0
+        self.balance.fill_(ratio)
+        return ratio
+
+    def _value(
+        self,
+        pred: Tensor,
+        features: Array,
+        sensitive: Array,
+        labels: Array,
+        index: Array,
+        pred_as_logit: bool | None,
+    ) -> Tensor:
+        """Return the penalty before its balance, in float64."""
+        _check_shape(pred)
+        with torch.autocast(pred.device.type, enabled=False):
+            as_logit = self.pred_as_logit if pred_as_logit is None else pred_as_logit
+            scores = _scores(pred, as_logit)
+            people, rows = self._batch(features, sensitive, labels, index)
+            whole = people is self._people and rows is None
+            constraints = self._everybody if whole else people.constraints(rows=rows)
+            if len(constraints.types) != len(scores):
+                raise ValueError(
+                    f"`pred` has {len(scores)} entries but the batch has {len(constraints.types)} "
+                    "people; pass one prediction a person."
+                )
+            return self._penalty(scores, constraints, features, rows)
+
+    def _batch(
+        self, features: Array, sensitive: Array, labels: Array, index: Array
+    ) -> tuple[People, Tensor | None]:
+        """Return the people of the batch, or everybody and the batch's rows."""
+        if sensitive is not None:
+            if index is not None:
+                raise ValueError(
+                    "`sensitive` and `index` are two ways to say who the batch is; pass one: the "
+                    "batch's own columns, or rows of the dataset given to `fit`."
+                )
+            if features is None and self._needs_features:
+                raise ValueError("`features` are missing; OTF needs them to tell who is like whom.")
+            if isinstance(sensitive, People):  # typed already
+                return sensitive.to_tensors(), None
+            return self._typed(Batch(sensitive, self._memory), labels, None), None
+        if self._people is None:
+            raise ValueError(
+                "the people of the batch are missing: pass `features`, `sensitive` (and `labels`), "
+                "or call `fit` once and pass `index`."
+            )
+        if features is not None or labels is not None:
+            raise ValueError(
+                "`features` or `labels` came without `sensitive`. After `fit` pass `index` only; "
+                "for people of another dataset pass `sensitive` too."
+            )
+        return self._people, None if index is None else _rows(index, len(self._people.types))
+
+    def _typed(self, sensitive: Array, labels: Array, sample_weight: Array) -> People:
+        """Type the people of a `Batch`, or of a dataset, which must have something to compare."""
+        if isinstance(sensitive, Batch):
+            return sensitive.people(self.notion, labels).to_tensors()
+        notion = as_encoded(self.notion, sensitive)
+        people = notion.people(sensitive, labels, sample_weight).to_tensors()
+        names, counts = people.names, torch.bincount(people.types).double()
+        if names and not people.vectors(counts)[1].any():
+            raise ValueError(
+                f"no group can be compared with another in {', '.join(names[:5])}"
+                f"{', ...' * (len(names) > 5)}, so that all scores would be fair. Pass people of "
+                "several groups, with the labels that the notion speaks of."
+            )
+        return people
+
+    def _apply(self, fn: Any, recurse: bool = True) -> FairnessLoss:
+        """Move with the model, but let no cast of it round the balance, or overflow it."""
+        exact = self.balance
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        self.balance = exact.to(self.balance.device)
+        return self
+
+    @abstractmethod
+    def _penalty(
+        self, scores: Tensor, constraints: Constraints, features: Array, rows: Tensor | None
+    ) -> Tensor:
+        """Return the penalty of scores, a mean over people, before its balance."""
+
+
+def _check_shape(pred: Tensor) -> None:
+    if not isinstance(pred, Tensor):
+        raise TypeError(
+            f"`pred` must be a tensor, the model's output; received {type(pred).__name__}."
+        )
+    if pred.ndim > 2 or (pred.ndim == 2 and pred.shape[1] != 1):
+        raise ValueError(
+            f"`pred` must have shape (n,) or (n, 1); received {tuple(pred.shape)}. Pass one "
+            "logit a person: that of the positive class."
+        )
+
+
+def _scores(pred: Tensor, as_logit: bool) -> Tensor:
+    """Return the scores, (n,), in float64 and positive."""
+    scores = pred.reshape(-1).double()
+    if as_logit:
+        scores = torch.sigmoid(scores)
+    elif bool(((scores < 0) | (scores > 1)).any()):
+        raise ValueError(
+            f"`pred` must lie in [0, 1] as `pred_as_logit` is False; it ranges from "
+            f"{float(scores.detach().min()):.3g} to {float(scores.detach().max()):.3g}. Leave "
+            "`pred_as_logit` True for logits."
+        )
+    return scores.clamp_min(LOWEST_SCORE)
+
+
+def _rows(index: Array, n: int) -> Tensor:
+    """Return the rows that a user's index names, as integers."""
+    rows = torch.as_tensor(index if isinstance(index, Tensor) else np.asarray(index))
+    if rows.dtype is torch.bool and rows.shape == (n,):
+        rows = torch.nonzero(rows).squeeze(1)
+    bad = rows.ndim != 1 or rows.is_floating_point() or rows.dtype is torch.bool or not len(rows)
+    if bad or int(rows.min()) < -n or int(rows.max()) >= n:
+        raise ValueError(
+            f"`index` must name rows of the {n} people given to `fit`, by integers (b,) below {n}; "
+            f"received {rows.dtype} of shape {tuple(rows.shape)}."
+        )
+    return rows.long()

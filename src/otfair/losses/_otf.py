@@ -1,0 +1,232 @@
+"""Fairness penalties for any PyTorch loop: the OTF cost, and the norm of the violations.
+
+Maths: docs/derivation.md, sections 5, 7 and 8. A penalty is the mean over people; the solver works
+in float64 whatever the model's type, and its gradient comes from the envelope theorem.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from otfair._io.arrays import Array, to_tensor
+from otfair.geometry import CostFunction, Geometry, PointCloud, Scale
+from otfair.losses._base import Diagnostics, FairnessLoss
+from otfair.notions import Constraints, Notion, People
+from otfair.transport import AdjustedTransport, Newton, Solver, TransportError, adjusted_otf
+
+
+class OTFLoss(FairnessLoss):
+    """The adjusted OTF cost, a person: zero for fair scores.
+
+    In *batch mode*, ``loss(logits, features, sensitive, labels)``, people of the batch are the
+    destinations, as in the paper. In *dataset mode*, after ``loss.fit(X, sensitive, labels)``, they
+    are the whole dataset, and a step ``loss(logits, index=rows)`` costs no distances.
+
+    Parameters
+    ----------
+    notion : a `Notion` or its name.
+    epsilon : smoothing, in units of the scaled cost.
+    cost, scale : as for `PointCloud`.
+    slack : violation of each constraint that costs nothing.
+    solver : "newton" or "coordinate"; more keywords are its settings, such as ``max_sweeps=1``. A
+        `tol` below 1e-8 is an aim: where rounding stands in the way, 1e-8 will do.
+    warm_start : start each call at the constraint duals of the last one. It changes how long a
+        solver takes, and with a sweep limit also where it stops.
+    pred_as_logit : whether predictions are logits or else probabilities.
+
+    Examples
+    --------
+    >>> import torch, otfair
+    >>> loss = otfair.OTFLoss("demographic_parity", epsilon=1e-2)
+    >>> logits = torch.tensor([2.0, 1.0, -1.0, 0.0], requires_grad=True)
+    >>> features = torch.tensor([[0.0], [1.0], [0.2], [0.8]])
+    >>> sensitive = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    >>> penalty = loss(logits, features, sensitive)
+    >>> penalty.backward()
+    >>> logits.grad.sign()
+    tensor([ 1.,  1., -1., -1.])
+    >>> loss.last.converged
+    True
+    """
+
+    _needs_features = True
+
+    def __init__(
+        self,
+        notion: Notion | str = "demographic_parity",
+        epsilon: float = 1e-3,
+        *,
+        cost: str | CostFunction = "euclidean",
+        scale: Scale = "max",
+        slack: float = 0.0,
+        solver: Solver = "newton",
+        warm_start: bool = True,
+        pred_as_logit: bool = True,
+        **options: Any,
+    ) -> None:
+        super().__init__(notion, pred_as_logit=pred_as_logit)
+        self.epsilon, self.cost, self.scale = epsilon, cost, scale
+        self.slack, self.solver, self.options = slack, solver, options
+        self.warm_start = warm_start
+        self._geometry: Geometry | None = None
+        self.forget()
+
+    def fit(
+        self,
+        X: Array,
+        sensitive: Array,
+        labels: Array = None,
+        sample_weight: Array = None,
+        *,
+        geometry: Geometry | None = None,
+    ) -> Self:
+        """Take a whole dataset and compute its soft distances, once.
+
+        The parameters are those of every penalty; `geometry` says who is like whom in place of X.
+        """
+        people = self._typed(sensitive, labels, sample_weight)
+        if geometry is None and X is not None:
+            geometry = cloud(X, people.weight, self.cost, self.scale)
+        return self.fit_people(people, geometry)
+
+    def fit_people(self, people: People, geometry: Geometry | None = None) -> Self:
+        """Take a dataset whose people a notion has typed already, and who is like whom in it."""
+        if geometry is None:
+            raise ValueError("OTF needs features of these people, or a `geometry` of them.")
+        n = len(people.types)
+        if geometry.shape != (n, n):
+            raise ValueError(
+                f"`sensitive` has {n} people, but the features or the geometry have "
+                f"{geometry.shape[0]} who give score and {geometry.shape[1]} who receive it; pass "
+                "the same people, in the same order."
+            )
+        c = people.constraints()
+        geometry.soft_distances(c.column_types, self.epsilon, c.column_weight, len(c.type_names))
+        self._geometry = geometry
+        self.forget()
+        return super().fit_people(people)
+
+    def forget(self) -> None:
+        """Start the next call anew, not at the last solution."""
+        self._duals: dict[str, tuple[float, float]] = {}
+        self._whole: AdjustedTransport | None = None
+
+    def _penalty(
+        self, scores: Tensor, constraints: Constraints, features: Array, rows: Tensor | None
+    ) -> Tensor:
+        geometry = self._geometry
+        if features is not None:
+            geometry = PointCloud(features, cost=self.cost, scale=self.scale)
+        elif geometry is not None and rows is not None:
+            geometry = geometry.rows(rows)
+        assert geometry is not None  # or else the people would be missing too
+        whole = features is None and rows is None
+        given = (scores.detach().to(geometry.device), geometry, constraints, self.epsilon)
+        start = self._start(constraints, whole) if self.warm_start else None
+        try:
+            a = adjusted_otf(*given, self.slack, self.solver, start, **self.options)
+        except TransportError:
+            if self.solver != "newton" or self.options.get("tol", Newton.tol) >= Newton.tol:
+                raise
+            a = adjusted_otf(*given, self.slack, **(self.options | {"tol": Newton.tol}))
+        self._whole = a if whole else self._whole
+        pairs = zip(a.smooth.constraint_duals.tolist(), a.relaxed.constraint_duals.tolist())
+        self._duals |= dict(zip(constraints.names, pairs))
+        total = float(torch.as_tensor(constraints.sample_weight).sum())
+        self.last = Diagnostics(
+            value=a.value / total,
+            residual=a.residual,
+            iterations=a.smooth.iterations + a.relaxed.iterations,
+            converged=a.converged,
+            dropped=constraints.dropped,
+        )
+        gradient = a.gradient.to(scores.device) / total
+        value: Tensor = _Envelope.apply(scores, a.value / total, gradient)  # type: ignore[no-untyped-call]
+        return value
+
+    def _start(
+        self, constraints: Constraints, whole: bool
+    ) -> AdjustedTransport | tuple[Array, Array] | None:
+        """Return the last solution for the whole dataset, or the last duals of each constraint."""
+        if whole and self._whole is not None:
+            return self._whole
+        if not self._duals or not constraints.names:
+            return None
+        smooth, relaxed = zip(*(self._duals.get(name, (0.0, 0.0)) for name in constraints.names))
+        return list(smooth), list(relaxed)
+
+
+def cloud(X: Array, weight: Tensor, cost: str | CostFunction, scale: Scale) -> PointCloud:
+    """Return a point cloud whose scale is that of the people who have weight, (n,)."""
+    if isinstance(scale, str) and bool((weight == 0).any()):
+        people = to_tensor(X, "X", ndim=2)
+        counted = people[(weight > 0).to(people.device)]
+        scale = PointCloud(counted, cost=cost, scale=scale).scale_
+    return PointCloud(X, cost=cost, scale=scale)
+
+
+class NormLoss(FairnessLoss):
+    """The norm of the constraints' violations: the p-norm of G h / n.
+
+    Parameters
+    ----------
+    notion : a `Notion` or its name.
+    p : 1 as in the paper, or 2.
+    smoothing : width within which the norm's kink at zero is rounded off.
+    pred_as_logit : whether predictions are logits or else probabilities.
+    """
+
+    widths = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+
+    def __init__(
+        self,
+        notion: Notion | str = "demographic_parity",
+        p: int = 1,
+        *,
+        smoothing: float = 0.0,
+        pred_as_logit: bool = True,
+    ) -> None:
+        super().__init__(notion, pred_as_logit=pred_as_logit)
+        if p not in (1, 2) or not smoothing >= 0:
+            raise ValueError(
+                f"`p` must be 1 or 2 and `smoothing` not negative; received {p!r}, {smoothing!r}."
+            )
+        self.p, self.smoothing = p, smoothing
+
+    def _penalty(
+        self, scores: Tensor, constraints: Constraints, features: Array, rows: Tensor | None
+    ) -> Tensor:
+        on = scores.device
+        V, w = constraints.vectors.to(on), constraints.sample_weight.to(on)
+        by_type = scores.new_zeros(V.shape[1]).index_add(0, constraints.types.to(on), w * scores)
+        violation = V @ by_type - constraints.target.to(on)
+        # Fair scores are at the kink, whose slope is taken as 0; rounding must not choose a side.
+        fair = violation.abs() <= 1e-12 * (V.abs() @ by_type)
+        violation = violation.masked_fill(fair, 0.0) / w.sum()
+        value: Tensor
+        if not self.smoothing:
+            value = torch.linalg.vector_norm(violation, self.p)
+        else:
+            squares = violation.square() if self.p == 1 else violation.square().sum()[None]
+            value = ((squares + self.smoothing**2).sqrt() - self.smoothing).sum()
+        self.last = Diagnostics(value=float(value.detach()), dropped=constraints.dropped)
+        return value
+
+
+class _Envelope(torch.autograd.Function):
+    """A value whose gradient is known."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, value: float, gradient: Tensor) -> Tensor:
+        ctx.save_for_backward(gradient)
+        return scores.new_tensor(value)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None]:
+        (gradient,) = ctx.saved_tensors
+        return upstream * gradient, None, None

@@ -1,0 +1,269 @@
+"""Unfairness as scikit-learn scores it: scorers that take the sensitive features by routing.
+
+docs/metrics.md shows them in searches and cross-validation, and their metrics in fairlearn's
+`MetricFrame`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.metrics import get_scorer
+from sklearn.utils.metadata_routing import MetadataRequest
+
+from otfair._io.arrays import Array, check_weight
+from otfair.metrics._violations import (
+    demographic_parity_difference,
+    equalized_odds_difference,
+    read_groups,
+    violation,
+)
+from otfair.notions import DemographicParity, EqualizedOdds, Notion, as_notion
+from otfair.tables import named, to_columns
+
+Request: TypeAlias = bool | str | None  # as for scikit-learn's `set_score_request`
+
+
+@dataclass(frozen=True, repr=False)
+class FairnessScorer:
+    """A scikit-learn scorer; greater is better, so unfairness counts against it.
+
+    The score is ``performance - price * max(0, metric - max_violation)``, where performance is 0 if
+    there is none. Use `pdp_scorer`, `peo_scorer`, `demographic_parity_difference_scorer` or
+    `equalized_odds_difference_scorer`, which are minus these metrics, or `make_fair_scorer`.
+
+    Call it as ``scorer(estimator, X, y, sensitive_features=S)``, or give it to `cross_validate`,
+    `GridSearchCV` and their like: with metadata routing enabled it asks for `sensitive_features`.
+
+    Attributes
+    ----------
+    metric : what it measures, called as ``metric(y_true, y_pred, *, sensitive_features,
+        sample_weight=None)`` with labels 0 and 1; `MetricFrame` of fairlearn takes it as it is.
+        NaN where there is one group only. Differences leave columns of numbers out.
+    response : "predict_proba" (metrics of scores) or "predict" (metrics of decisions).
+    performance, max_violation, price : as above.
+    sensitive_features, sample_weight : what it asks for; change them by `set_score_request`.
+
+    Examples
+    --------
+    >>> import otfair
+    >>> data = otfair.load_dataset("synthetic", n=500)
+    >>> X, sex = otfair.TableEncoder().fit_transform(data.X), data.sensitive_features["sex"]
+    >>> clf = otfair.OTFClassifier(alpha=0).fit(X, data.y)
+    >>> score = otfair.pdp_scorer(clf, X, data.y, sensitive_features=sex)
+    >>> score == -otfair.pdp_violation(clf.predict_proba(X)[:, 1], sex)
+    True
+    """
+
+    metric: Callable[..., float]
+    response: str = "predict_proba"
+    performance: Callable[..., float] | None = None
+    max_violation: float = 0.0
+    price: float = 1.0
+    sensitive_features: Request = True
+    sample_weight: Request = None
+
+    def __call__(
+        self,
+        estimator: Any,
+        X: Array,
+        y: Array,
+        *,
+        sensitive_features: Array = None,
+        sample_weight: Array = None,
+    ) -> float:
+        """Score a fitted binary classifier, whose positive class is ``classes_[1]``."""
+        if sensitive_features is None:
+            raise ValueError(
+                "`sensitive_features` did not reach the scorer. Call "
+                "`sklearn.set_config(enable_metadata_routing=True)` first and pass them on, as in "
+                "`search.fit(X, y, sensitive_features=S)` or "
+                '`cross_validate(..., params={"sensitive_features": S})`. They go by that name '
+                "unless `set_score_request` gave the scorer another; a classifier that trains with "
+                "them asks for them by `set_fit_request(sensitive_features=True)`."
+            )
+        weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+        labels, scores = _predict(estimator, X, y, self.response)
+        found = self.metric(labels, scores, sensitive_features=sensitive_features, **weight)
+        excess = float(np.maximum(0.0, found - self.max_violation))  # NaN stays NaN
+        good = 0.0 if self.performance is None else self.performance(estimator, X, y, **weight)
+        return good - self.price * excess
+
+    def set_score_request(self, **requests: Request) -> FairnessScorer:
+        """Return a scorer that asks for other metadata, as scikit-learn's method of this name does.
+
+        Parameters
+        ----------
+        **requests : `sensitive_features` and `sample_weight`: True (asked for), False (not asked
+            for), None (an error if passed), or the name under which they are passed. What is not
+            named stays as it is.
+        """
+        if unknown := set(requests) - {"sensitive_features", "sample_weight"}:
+            raise TypeError(
+                f"a fairness scorer can't ask for {sorted(unknown)}; it takes `sensitive_features` "
+                "and `sample_weight`."
+            )
+        return replace(self, **requests)  # type: ignore[arg-type]
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Tell scikit-learn what the scorer asks for."""
+        request = MetadataRequest(owner=self)
+        for name in ("sensitive_features", "sample_weight"):
+            request.score.add_request(param=name, alias=getattr(self, name))
+        return request
+
+    def __repr__(self) -> str:
+        shown = [self.metric.__name__]
+        if self.performance is not None:
+            shown.append(f"performance={self.performance!r}")
+        shown += [f"max_violation={self.max_violation:g}"] * bool(self.max_violation)
+        shown += [f"price={self.price:g}"] * (self.price != 1)
+        return f"FairnessScorer({', '.join(shown)})"
+
+
+@dataclass(frozen=True)
+class _Metric:
+    """A metric of unfairness with the arguments in the order of scikit-learn and fairlearn."""
+
+    kind: str  # "violation", or "difference" of decisions
+    notion: Notion
+
+    def __call__(
+        self,
+        y_true: Array,
+        y_pred: Array,
+        *,
+        sensitive_features: Array,
+        sample_weight: Array = None,
+    ) -> float:
+        if self.kind == "difference":
+            sensitive_features = _groups(sensitive_features)
+        if _cannot_compare(self.notion, sensitive_features, sample_weight):
+            return np.nan
+        if self.kind == "violation":
+            return violation(y_pred, sensitive_features, self.notion, y_true, sample_weight)
+        if isinstance(self.notion, DemographicParity):
+            return demographic_parity_difference(
+                y_pred, sensitive_features, sample_weight=sample_weight
+            )
+        return equalized_odds_difference(
+            y_pred, sensitive_features, y_true, sample_weight=sample_weight
+        )
+
+    @property
+    def __name__(self) -> str:
+        return f"{type(self.notion).__name__} {self.kind}"
+
+
+def make_fair_scorer(
+    performance: str | Callable[..., float] | None = "roc_auc",
+    notion: Notion | str | FairnessScorer = "demographic_parity",
+    *,
+    max_violation: float = 0.05,
+    price: float = 10.0,
+) -> FairnessScorer:
+    """Make a scorer that chooses the best model among those that are fair enough.
+
+    The score is ``performance - price * max(0, violation - max_violation)``. With a high price
+    a violation above `max_violation` rules a model out; with ``max_violation=0`` fairness and
+    performance are traded at that price.
+
+    Parameters
+    ----------
+    performance : a scikit-learn scorer or its name; None for fairness alone.
+    notion : a `Notion` or its name, whose violation is measured as in `pdp_violation`; or another
+        scorer of fairness, such as `demographic_parity_difference_scorer`.
+    max_violation : the violation that is allowed for free.
+    price : performance that a unit of violation above that costs.
+
+    Returns
+    -------
+    FairnessScorer
+
+    Examples
+    --------
+    >>> import otfair
+    >>> from sklearn import config_context
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> data = otfair.load_dataset("synthetic", n=500)
+    >>> X, sex = otfair.TableEncoder().fit_transform(data.X), data.sensitive_features["sex"]
+    >>> with config_context(enable_metadata_routing=True):
+    ...     clf = otfair.OTFClassifier().set_fit_request(sensitive_features=True)
+    ...     scorer = otfair.make_fair_scorer("roc_auc", "demographic_parity", max_violation=0.1)
+    ...     search = GridSearchCV(clf, {"alpha": [0, 0.7]}, scoring=scorer, cv=2)
+    ...     search = search.fit(X, data.y, sensitive_features=sex)
+    >>> search.best_params_
+    {'alpha': 0.7}
+    """
+    if not (0 <= max_violation <= 1 and price >= 0):
+        raise ValueError(
+            f"`max_violation` must lie in [0, 1] and `price` not be negative; received "
+            f"{max_violation!r} and {price!r}."
+        )
+    if isinstance(notion, FairnessScorer):
+        base = notion
+    else:
+        base = FairnessScorer(_Metric("violation", as_notion(notion)))
+    good = None if performance is None else get_scorer(performance)
+    return replace(base, performance=good, max_violation=max_violation, price=price)
+
+
+def _groups(sensitive_features: Array) -> Array:
+    """Leave columns of numbers out, which training may need, unless there are no others."""
+    groups, numbers = read_groups(sensitive_features)
+    if not groups or not numbers:
+        return sensitive_features
+    return {group.name: group.values[group.codes] for group in groups}
+
+
+def _cannot_compare(notion: Notion, sensitive_features: Array, sample_weight: Array) -> bool:
+    """Whether a column has one group only, as may be in a fold or a part; warns where it is so."""
+    if not isinstance(notion, DemographicParity | EqualizedOdds):
+        return False  # columns may be strata, or anything
+    columns = named(to_columns(sensitive_features, "sensitive_features"))
+    present = check_weight(sample_weight, len(columns[0].values)).cpu().numpy() > 0
+    alone = [c for c in columns if len(np.unique(c.values[present])) < 2]
+    if alone:
+        warnings.warn(
+            f"sensitive column {alone[0].name!r} is {alone[0].values[present][0]!s} for all of "
+            f"these {int(present.sum())} people, so that unfairness is undefined (NaN). Stratify "
+            "folds by it, merge rare groups, or leave it out.",
+            UndefinedMetricWarning,
+            stacklevel=3,
+        )
+    return bool(alone)
+
+
+def _predict(estimator: Any, X: Array, y: Array, response: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return labels as 0 and 1, and scores or decisions."""
+    classes, y = getattr(estimator, "classes_", None), np.asarray(y)
+    if classes is None or len(classes) != 2 or not np.isin(y, classes).all():
+        raise ValueError(
+            "fairness is scored for a fitted classifier of two classes and labels of these; "
+            f"received classes_ {None if classes is None else list(classes)} and labels "
+            f"{np.unique(y)[:5].tolist()}."
+        )
+    if response == "predict":
+        scores = np.asarray(estimator.predict(X)) == classes[1]
+    elif hasattr(estimator, "predict_proba"):
+        scores = np.asarray(estimator.predict_proba(X))[:, 1]
+    else:
+        raise ValueError(
+            f"{type(estimator).__name__} has no `predict_proba`, and this scorer measures scores. "
+            "Wrap it in `sklearn.calibration.CalibratedClassifierCV`, or measure its decisions: "
+            "`demographic_parity_difference_scorer`, `equalized_odds_difference_scorer`."
+        )
+    return (y == classes[1]).astype(int), scores
+
+
+pdp_scorer = FairnessScorer(_Metric("violation", DemographicParity()))
+peo_scorer = FairnessScorer(_Metric("violation", EqualizedOdds()))
+demographic_parity_difference_scorer = FairnessScorer(
+    _Metric("difference", DemographicParity()), "predict"
+)
+equalized_odds_difference_scorer = FairnessScorer(_Metric("difference", EqualizedOdds()), "predict")

@@ -1,0 +1,14 @@
+"""Classifiers that are trained to be fair."""
+
+from otfair.models._boosting_classifier import OTFBoostingClassifier
+from otfair.models._classifier import OTFClassifier
+from otfair.models._objective import BoosterMetric, OTFObjective
+from otfair.models._validation import encoded_columns
+
+__all__ = [
+    "BoosterMetric",
+    "OTFBoostingClassifier",
+    "OTFClassifier",
+    "OTFObjective",
+    "encoded_columns",
+]

@@ -1,0 +1,239 @@
+"""What classifiers accept: their settings, and the tables they are trained on."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from otfair._io.arrays import Array, is_tensor, same_length
+from otfair.geometry import Geometry
+from otfair.losses import FairnessLoss
+from otfair.notions import Notion, People, as_notion
+from otfair.tables._encoder import _Column
+
+KNOWN = {
+    "regularizer": ("otf", "norm", "barycenter"),
+    "solver": ("lbfgs", "adam"),
+    "mode": ("dataset", "batch"),
+}
+
+POSITIVE = 1e-300  # the least of what must not be zero
+RANGES: dict[str, tuple[float, float, type]] = {
+    "alpha": (0, 1, numbers.Real),
+    "epsilon": (POSITIVE, np.inf, numbers.Real),
+    "max_violation": (0, 1, numbers.Real),
+    "validation_fraction": (0, 1, numbers.Real),
+    "tol": (0, np.inf, numbers.Real),
+    "learning_rate": (POSITIVE, np.inf, numbers.Real),
+    "n_estimators": (1, np.inf, numbers.Integral),
+    "max_iter": (1, np.inf, numbers.Integral),
+    "epochs": (1, np.inf, numbers.Integral),
+    "batch_size": (1, np.inf, numbers.Integral),
+}
+
+
+def check_ranges(estimator: Any, names: Iterable[str]) -> None:
+    """Raise where a number is out of its range, or people held out are part of the geometry."""
+    for name in names:
+        low, high, kind = RANGES[name]
+        value: Any = getattr(estimator, name)
+        if value is None and name == "max_violation":
+            continue
+        fits: bool = isinstance(value, kind) and low <= float(value) <= high  # type: ignore[arg-type]
+        if not fits:
+            ends = f"be at least {low:g}" if high == np.inf else f"lie in [{low:g}, {high:g}]"
+            ends = "be positive" if low == POSITIVE else ends
+            whole = ", a whole number" if kind is numbers.Integral else ""
+            raise ValueError(f"`{name}` must {ends}{whole}; received {value!r}.")
+    held_out = estimator.max_violation is not None and estimator.validation_fraction
+    if held_out and isinstance(estimator.geometry, Geometry):
+        raise ValueError(
+            "`validation_fraction` keeps people out of training, but `geometry` is of all of them; "
+            "pass one of the two."
+        )
+
+
+def check_settings(estimator: Any) -> None:
+    """Raise where a setting of an `OTFClassifier` makes no sense."""
+    check_ranges(estimator, [name for name in RANGES if name != "n_estimators"])
+    for name, known in KNOWN.items():
+        own = name == "regularizer" and isinstance(estimator.regularizer, FairnessLoss)
+        if not own and getattr(estimator, name) not in known:
+            raise ValueError(
+                f"unknown {name} {getattr(estimator, name)!r}; pass one of {', '.join(known)}."
+            )
+    by_adam = estimator.solver == "adam" or estimator.module is not None
+    if estimator.mode == "batch" and (not by_adam or estimator.geometry is not None):
+        raise ValueError(
+            '`mode="batch"` needs `solver="adam"` or a `module`, as L-BFGS looks at everybody at '
+            'once, and takes no `geometry`. Leave `mode="dataset"`.'
+        )
+    balance = estimator.balance
+    if balance != "auto" and not (
+        isinstance(balance, numbers.Real) and 0 < float(balance) < np.inf
+    ):
+        raise ValueError(f'`balance` must be "auto" or a positive number; received {balance!r}.')
+    if estimator.module is not None and not callable(estimator.module):
+        raise ValueError(
+            f"`module` must be a torch module, or a function of the number of features that makes "
+            f"one; received {estimator.module!r}."
+        )
+
+
+def split_people(estimator: Any, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """People to train on, and people by whom violations are judged: others if held out."""
+    everybody = np.arange(len(labels))
+    if estimator.max_violation is None or not estimator.validation_fraction:
+        return everybody, everybody
+    try:
+        kept, judged = train_test_split(
+            everybody,
+            test_size=estimator.validation_fraction,
+            random_state=check_random_state(estimator.random_state),
+            stratify=labels,
+        )
+    except ValueError as error:
+        raise ValueError(
+            f"`validation_fraction` {estimator.validation_fraction} of {len(labels)} people leaves "
+            f"too few on one side ({error}); pass a share further from 0 and 1."
+        ) from None
+    return np.sort(kept), np.sort(judged)
+
+
+def chosen_columns(given: Any, names: Sequence[str], blocks: Sequence[Sequence[int]]) -> list[int]:
+    """Return the encoded columns of `cost_features`, each once, in their order.
+
+    Parameters
+    ----------
+    given : names, positions or a mask of columns; a name or a position alone is one column.
+    names : of the encoded columns; none where they have none. The name of a column from before
+        `TableEncoder` stands for all that came of it.
+    blocks : for each column that a position or a mask speaks of, its encoded columns.
+    """
+    count, head = len(blocks), "`cost_features` must name columns, or give positions or a mask"
+    if isinstance(given, str) or _is_position(given):
+        given = [given]
+    try:
+        given = list(given)
+    except TypeError:
+        raise ValueError(f"{head}; received {given!r}. Pass a list of columns.") from None
+    if given and all(isinstance(item, (bool, np.bool_)) for item in given):
+        if len(given) != count:
+            raise ValueError(f"{head} of all {count} columns of X; received {len(given)} entries.")
+        given = np.flatnonzero(given).tolist()
+    by_name: dict[str, list[int]] = {}
+    for position, name in enumerate(names):
+        for known in _known_as(name):
+            by_name.setdefault(known, []).append(position)
+    chosen: set[int] = set()
+    for item in given:
+        if isinstance(item, str) and item in by_name:
+            chosen.update(by_name[item])
+        elif _is_position(item) and -count <= int(item) < count:
+            chosen.update(blocks[int(item)])
+        elif isinstance(item, str):
+            has = list(dict.fromkeys(_known_as(name)[0] for name in names)) or (
+                f"no names, only the positions below {count}; for names, pass a data frame, or in "
+                'a pipeline call `set_output(transform="pandas")`'
+            )
+            raise ValueError(f"`cost_features` names {item!r}; X has {has}.")
+        else:
+            raise ValueError(
+                f"`cost_features` names {item!r}; X has {count} columns. Pass positions from "
+                f"{-count} to {count - 1}, or names."
+            )
+    if not chosen:
+        raise ValueError("`cost_features` chooses no column; name those by which people are alike.")
+    return sorted(chosen)
+
+
+def encoded_columns(given: Any, columns: Sequence[_Column]) -> list[int]:
+    """Return the encoded columns of `cost_features`, given as columns of a table before encoding.
+
+    Parameters
+    ----------
+    given : as for `chosen_columns`; a name may be that of an encoded column too.
+    columns : what a `TableEncoder` learnt of each column.
+    """
+    ends = np.cumsum([0, *(len(column.mean) for column in columns)]).tolist()
+    names = [name for column in columns for name in column.outputs]
+    return chosen_columns(given, names, [range(a, b) for a, b in pairwise(ends)])
+
+
+def _is_position(item: Any) -> bool:
+    return isinstance(item, numbers.Integral) and not isinstance(item, bool)
+
+
+def _known_as(name: str) -> list[str]:
+    """Return the names by which an encoded column is known, from the shortest to its own."""
+    parts = name.removesuffix(" is missing").split("=")
+    return list(dict.fromkeys([*("=".join(parts[:k]) for k in range(1, len(parts) + 1)), name]))
+
+
+def read_training_data(
+    estimator: Any, X: Array, y: Array, sample_weight: Array
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Validate a table; returns features, labels as 0 and 1, and weights; sets `classes_`."""
+    try:
+        X, y = validate_data(estimator, detached(X), detached(y), dtype=np.float64)
+    except ValueError as error:
+        if "could not convert" in str(error):
+            raise ValueError(
+                f"`X` must be numeric ({error}). Encode text and categories first: "
+                "`make_pipeline(TableEncoder(), OTFClassifier(...))`."
+            ) from None
+        if "contains NaN" in str(error) and "Input X" in str(error):
+            raise ValueError(
+                "`X` contains NaN. Impute or drop those people; `TableEncoder` takes tables with "
+                "missing values: `make_pipeline(TableEncoder(), OTFClassifier(...))`."
+            ) from None
+        raise
+    check_classification_targets(y)
+    labels = two_classes(estimator, y)
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    return X, labels, weight
+
+
+def detached(values: Array) -> Array:
+    """Return a tensor without its gradient, where NumPy can read it; other values as they are."""
+    return values.detach().cpu() if is_tensor(values) else values
+
+
+def read_people(
+    notion: Notion | str, sensitive_features: Array, labels: np.ndarray, weight: Array, needed: bool
+) -> People | None:
+    """Type the people by a notion; none without `sensitive_features`, which a penalty needs."""
+    if sensitive_features is not None:
+        people = as_notion(notion).people(sensitive_features, labels, weight)
+        same_length("sensitive_features", len(people.types), len(labels), "X")
+        return people
+    if needed:
+        raise ValueError(
+            "`sensitive_features` are missing; pass `fit(X, y, sensitive_features=...)`, or set "
+            "`alpha=0` for a model without fairness."
+        )
+    return None
+
+
+def two_classes(estimator: Any, y: np.ndarray) -> np.ndarray:
+    """Return the labels as 0 and 1, (n,); sets `classes_`."""
+    estimator.classes_, labels = np.unique(y, return_inverse=True)
+    if len(estimator.classes_) > 2:
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is multiclass: "
+            f"{len(estimator.classes_)} classes."
+        )
+    if len(estimator.classes_) < 2:
+        raise ValueError(
+            "Classifier can't train when only one class is present: every label is "
+            f"{estimator.classes_[0]!r}."
+        )
+    return np.asarray(labels)

@@ -1,0 +1,160 @@
+"""Columns of people, numbered: sensitive attributes, strata, and the types they make together.
+
+Maths: docs/derivation.md, section 5. Everything is grouped by value, never by rounded numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from otfair._io.arrays import Array, same_length
+from otfair.tables import Column, Columns, chosen_names, looks_categorical, to_columns
+
+MAX_CROSSED_GROUPS = 10_000
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A sensitive column, numbered: `codes` index `values`, which are groups or numbers."""
+
+    codes: np.ndarray  # (n,)
+    values: np.ndarray  # (v,) group names, or distinct numbers in order
+    name: str
+    is_group: bool
+
+    def value_names(self) -> list[str]:
+        """Return what to call each value."""
+        if self.is_group:
+            return [str(v) for v in self.values]
+        return [f"{self.name}={v:.6g}" for v in self.values]
+
+
+@dataclass(frozen=True)
+class Strata:
+    """The people a row compares: each person's stratum, -1 where no row speaks of them."""
+
+    codes: np.ndarray  # (n,)
+    names: list[str]
+    outside: str = ""  # what to call people without a stratum
+
+
+def read_group(column: Column) -> Attribute:
+    """Read the groups of a column, in the order of its categories if it declares them."""
+    if column.categories is not None:
+        order = {category: code for code, category in enumerate(column.categories)}
+        codes = np.array([order[str(v)] for v in column.values])
+        values: Sequence[object] = column.categories
+    else:
+        unique, codes = np.unique(column.values, return_inverse=True)
+        values = unique.tolist()
+    names = np.array([f"{column.name}={value}" for value in values], dtype=object)
+    return Attribute(codes, names, str(column.name), is_group=True)
+
+
+def read_number(column: Column) -> Attribute:
+    """Read the distinct values of a continuous column."""
+    if column.values.dtype.kind not in "biuf":
+        raise ValueError(
+            f"sensitive column {column.name!r} is named as continuous but holds text, such as "
+            f"{str(column.values[0])!r}; convert it to numbers or leave it out of `continuous`."
+        )
+    values, codes = np.unique(column.values.astype(np.float64) + 0.0, return_inverse=True)
+    return Attribute(codes, values, str(column.name), is_group=False)
+
+
+def read_encoded(column: Column) -> Attribute:
+    """Read a numeric column; zeros and ones say who is in a group, and nobody need be."""
+    number = read_number(column)
+    if not np.isin(number.values, [0.0, 1.0]).all():
+        return number
+    names = np.array(["", column.name], dtype=object)  # being outside has no row of its own
+    return Attribute(column.values.astype(np.int64), names, number.name, is_group=True)
+
+
+def refuse_single(attribute: Attribute, present: np.ndarray) -> None:
+    """Raise where the people present, (n,) bool, leave nothing to compare."""
+    codes = np.unique(attribute.codes[present])
+    if len(codes) < 2:
+        kind = "group" if attribute.is_group else "value"
+        raise ValueError(
+            f"sensitive column {attribute.name!r} has only one {kind} here, "
+            f"{attribute.value_names()[codes[0]]!r}, so there is nothing to compare it with. Leave "
+            "the column out, or pass people of the others too (those without weight do not count)."
+        )
+
+
+def read_attributes(
+    kept: list[Column],
+    columns: list[Column],
+    continuous: Columns,
+    categorical: Columns,
+    is_group: Callable[[Column], bool] = looks_categorical,
+    read: Callable[[Column], Attribute] = read_group,
+) -> list[Attribute]:
+    """Read the columns that are kept, groups first; the user's choices refer to all columns."""
+    numbers = chosen_names(continuous, columns, "continuous")
+    groups = chosen_names(categorical, columns, "categorical")
+    if both := numbers & groups:
+        raise ValueError(f"columns {sorted(both)} are named as both continuous and categorical.")
+    attributes = [
+        read(c) if c.name in groups or (c.name not in numbers and is_group(c)) else read_number(c)
+        for c in kept
+    ]
+    return sorted(attributes, key=lambda attribute: not attribute.is_group)
+
+
+def cross(attributes: list[Attribute]) -> list[Attribute]:
+    """Cross the groups of several columns into those of one; numbers stay as they are."""
+    groups = [a for a in attributes if a.is_group]
+    if len(groups) < 2:
+        return attributes
+    sizes, name = [len(g.values) for g in groups], " & ".join(g.name for g in groups)
+    if math.prod(sizes) > MAX_CROSSED_GROUPS:
+        raise ValueError(
+            f"crossing {[g.name for g in groups]} gives {math.prod(sizes)} groups, more than "
+            f"{MAX_CROSSED_GROUPS}; merge rare categories or cross fewer columns."
+        )
+    names = [" & ".join(map(str, parts)) for parts in product(*(g.values for g in groups))]
+    codes = np.ravel_multi_index([g.codes for g in groups], sizes)
+    crossed = Attribute(codes, np.array(names, dtype=object), name, is_group=True)
+    return [crossed] + [a for a in attributes if not a.is_group]
+
+
+def binary_labels(labels: Array, n: int, notion: str) -> np.ndarray:
+    """Return the labels as zeros and ones, (n,), or say what is wrong with them."""
+    if labels is None:
+        raise ValueError(
+            f"{notion} compares people of equal label: pass `labels` (0 or 1 a person)."
+        )
+    columns = to_columns(labels, "labels")
+    if len(columns) != 1:
+        raise ValueError(f"`labels` must be one column of zeros and ones; received {len(columns)}.")
+    values = columns[0].values
+    same_length("labels", len(values), n)
+    found = np.unique(values)
+    if values.dtype.kind not in "biuf" or not np.isin(found, [0, 1]).all():
+        shown = ", ".join(repr(v) for v in found[:5].tolist())
+        raise ValueError(
+            f"`labels` must be 0 or 1; received the values {shown}"
+            f"{', ...' if len(found) > 5 else ''}. Map the positive outcome to 1 and the other to "
+            "0, for example with `(y == positive).astype(int)`."
+        )
+    return values.astype(np.int64)
+
+
+def number_types(strata: np.ndarray, attributes: list[Attribute]) -> tuple[np.ndarray, np.ndarray]:
+    """Return each person's type and, for each type, the first person of it.
+
+    A type is a distinct combination of stratum and values; people without a stratum are one type.
+    """
+    types = strata
+    for attribute in attributes:
+        codes = np.where(strata < 0, 0, attribute.codes)
+        _, types = np.unique(types * len(attribute.values) + codes, return_inverse=True)
+    _, first, types = np.unique(types, return_index=True, return_inverse=True)
+    return types, first

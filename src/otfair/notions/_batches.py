@@ -1,0 +1,133 @@
+"""Reading mini-batches: a group may be absent, and columns keep the meaning they had before.
+
+Maths: docs/derivation.md, section 5. A whole dataset is read by `notions.py`, which refuses columns
+with one group only; a batch may well have such columns, and the next one may not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from otfair._io.arrays import Array, check_weight, is_tensor
+from otfair.notions._attributes import (
+    Attribute,
+    cross,
+    read_attributes,
+    read_encoded,
+    read_group,
+    read_number,
+)
+from otfair.notions._constraints import People, stack_people, type_people
+from otfair.notions._notions import Notion, _GroupNotion, _Stack
+from otfair.tables import MAX_CATEGORICAL_INTEGERS, Column, looks_categorical, named, to_columns
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What the batches so far have shown of their columns, by the columns' names."""
+
+    categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    numbers: set[str] = field(default_factory=set)  # columns that turned out to be continuous
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The sensitive columns of a mini-batch, and what was seen before it."""
+
+    sensitive: Array
+    memory: Memory
+
+    def people(self, notion: Notion, labels: Array) -> People:
+        """Type the people of the batch, whatever groups, labels or values it lacks."""
+        if isinstance(notion, _Stack):
+            first, second = self.people(notion.first, labels), self.people(notion.second, labels)
+            return stack_people(first, second)
+        if not isinstance(notion, _GroupNotion):
+            return notion.people(self.sensitive, labels)
+        columns = named(to_columns(self.sensitive, "sensitive"))
+        n = len(columns[0].values)
+        if n == 0:
+            raise ValueError("`sensitive` is empty; pass at least one person.")
+        strata, kept = notion.parts(columns, labels, n)
+        attributes = self._attributes(notion, kept, columns)
+        return type_people(strata, attributes, check_weight(None, n), is_tensor(self.sensitive))
+
+    def _attributes(
+        self, notion: _GroupNotion, kept: list[Column], columns: list[Column]
+    ) -> list[Attribute]:
+        # Integers that were codes before are codes still, though a small batch may look one-hot.
+        codes = kept[0].values.dtype.kind in "iu" and str(kept[0].name) in self.memory.categories
+        if notion.encoded or (not codes and reads_one_hot(notion, self.sensitive)):
+            return [self._read_encoded(column) for column in kept]
+        attributes = read_attributes(
+            kept,
+            columns,
+            notion.continuous,
+            notion.categorical,
+            lambda column: not self._is_continuous(column),
+            lambda column: read_group(replace(column, categories=self._groups(column))),
+        )
+        return cross(attributes) if notion.intersectional else attributes
+
+    def _read_encoded(self, column: Column) -> Attribute:
+        numbers = self.memory.numbers
+        attribute = read_number(column) if column.name in numbers else read_encoded(column)
+        if not attribute.is_group:
+            numbers.add(attribute.name)
+        return attribute
+
+    def _is_continuous(self, column: Column) -> bool:
+        """Whether a column is a number; integers are, once their values are too many for groups."""
+        name, numbers = str(column.name), self.memory.numbers
+        if column.values.dtype.kind not in "iu":
+            return not looks_categorical(column)
+        if name not in numbers and len(self._groups(column)) > MAX_CATEGORICAL_INTEGERS:
+            del self.memory.categories[name]
+            numbers.add(name)
+        return name in numbers
+
+    def _groups(self, column: Column) -> tuple[str, ...]:
+        """Return the groups of a column in this batch and in earlier ones, and remember them."""
+        known, name = self.memory.categories, str(column.name)
+        here = column.categories or map(str, np.unique(column.values).tolist())
+        known[name] = tuple(dict.fromkeys([*known.get(name, ()), *here]))
+        return known[name]
+
+
+def as_encoded(notion: Notion, sensitive: Array) -> Notion:
+    """Return the notion that reads the columns of a one-hot matrix as groups."""
+    if isinstance(notion, _Stack):
+        return _Stack(as_encoded(notion.first, sensitive), as_encoded(notion.second, sensitive))
+    if isinstance(notion, _GroupNotion) and reads_one_hot(notion, sensitive):
+        return replace(notion, encoded=True)
+    return notion
+
+
+def reads_one_hot(notion: _GroupNotion, sensitive: Array) -> bool:
+    """Whether a matrix is one of one-hot (and continuous) columns, or else a table of values.
+
+    One of floats or booleans is. One of integers is where it has several columns of zeros and ones
+    and all rows have the same sum, the number of attributes; else its integers are codes.
+    """
+    values = sensitive.detach().cpu() if isinstance(sensitive, Tensor) else sensitive
+    if notion.categorical or not isinstance(values, Tensor | np.ndarray):
+        return False  # the user says what the columns are, or the table does
+    if isinstance(values, np.ndarray) and values.dtype.kind not in "biuf":
+        return False
+    values = torch.as_tensor(values)
+    if values.is_floating_point() or values.dtype is torch.bool:
+        if notion.intersectional:
+            raise ValueError(
+                "one-hot columns cannot be crossed, as they do not tell which of them make an "
+                "attribute. Cross the attributes first, or pass a table with one column an "
+                "attribute."
+            )
+        return True
+    if notion.intersectional or values.ndim != 2 or values.shape[1] < 2 or not len(values):
+        return False  # crossed zeros and ones are the same groups as crossed attributes
+    sums = values.sum(1)
+    return bool(((values == 0) | (values == 1)).all() and (sums == sums[0]).all() and sums[0] > 0)

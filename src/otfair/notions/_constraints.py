@@ -1,0 +1,342 @@
+"""Linear fairness constraints on scores, held by types of people.
+
+Maths: docs/derivation.md, sections 2, 3 and 5. A constraint is a row of G; people with equal
+columns of G are of one type, so G is stored as one vector a type and one type a person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.optimize import linprog
+from torch import Tensor
+
+from otfair._io.arrays import (
+    Array,
+    check_weight,
+    is_tensor,
+    like_input,
+    to_index,
+    to_tensor,
+    to_vector,
+)
+from otfair.notions._attributes import Attribute, Strata, number_types
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class People:
+    """A population whose people are typed once, so that any sample of it is constrained quickly.
+
+    Made by `Notion.people`; `constraints(rows=...)` constrains a mini-batch of rows whose score may
+    go to anybody in `columns`.
+    """
+
+    design: Tensor  # S  (d, K): membership, value, or the user's own G
+    strata: Tensor  # Y  (d, K) bool: the types a row speaks of
+    kinds: tuple[str, ...]  # (d,): "group", "continuous", or "fixed" where G is S itself
+    target: Tensor  # b  (d,)
+    names: tuple[str, ...]  # (d,)
+    type_names: tuple[str, ...]  # (K,)
+    types: Tensor  # (n,)
+    weight: Tensor  # w (n,)
+    as_tensor: bool
+
+    def constraints(self, rows: Array = None, columns: Array = None) -> Constraints:
+        """Constrain a sample: G is normalised by the shares of its own `rows`.
+
+        Parameters
+        ----------
+        rows : indices of the people whose scores are moved; everybody by default.
+        columns : indices of the people who may receive score. By default everybody, which are the
+            rows themselves when `rows` is not given either.
+        """
+        givers = self if rows is None else self.take(rows)
+        receivers = self if columns is None else self.take(columns, "columns")
+        vectors, keep, shut = self.vectors(givers.mass)
+        kept = keep.tolist()
+        # Constant scores of the rows are fair, so there is nothing to check where each row's type
+        # is among the columns, as it is when the columns are everybody.
+        covered = columns is None or bool((receivers.mass[givers.mass > 0] > 0).all())
+        column_mass = receivers.mass.masked_fill(shut, 0.0)
+        if not bool((column_mass > 0).any()):
+            has = [self.type_names[k] for k in torch.nonzero(givers.mass).flatten().tolist()]
+            raise ValueError(
+                "nobody can receive score: no person of `columns` has weight and is of a group "
+                f"that is among the rows, which are {'; '.join(has[:5])}."
+            )
+        out = Constraints(
+            types=like_input(givers.types, self.as_tensor),
+            vectors=like_input(vectors, self.as_tensor),
+            target=like_input(self.target[keep], self.as_tensor),
+            names=tuple(n for n, k in zip(self.names, kept) if k),
+            dropped=tuple(n for n, k in zip(self.names, kept) if not k),
+            type_names=self.type_names,
+            sample_weight=like_input(givers.weight, self.as_tensor),
+            column_types=like_input(receivers.types, self.as_tensor),
+            column_weight=like_input(receivers.weight, self.as_tensor),
+            column_mass=like_input(column_mass, self.as_tensor),
+            always_feasible=covered and "fixed" not in self.kinds,
+        )
+        # Where the target is zero, positive fair scores of one total are so for every other.
+        if not out.always_feasible and check_existence(out) and not bool(self.target.any()):
+            return replace(out, always_feasible=True)
+        return out
+
+    def vectors(self, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return G by type, which rows to keep, and which types to shut out, for a sample.
+
+        `weight` (K,) is the sample's weight in each type. A row that the sample cannot speak of
+        (group or stratum absent, everyone in the group, no variance) is not kept; the types of an
+        absent group or stratum are shut out, as nothing would hold their share in check.
+        """
+        S, Y = self.design, self.strata.to(self.design.dtype)
+        is_group, is_fixed = self._is("group"), self._is("fixed")
+        members = torch.where(is_group[:, None], S * Y, Y)  # the group, or all of the stratum
+        inside, stratum = members @ weight, Y @ weight  # (d,)
+        # Compared exactly: sums of weights would leave rounding where there is no variance.
+        present = self.strata & (weight > 0)
+        low = torch.where(present, S, torch.inf).amin(1)
+        high = torch.where(present, S, -torch.inf).amax(1)
+        unit = (S - low[:, None]) / (high - low)[:, None]  # from 0 to 1, so that no mean cancels
+        value = unit - ((unit * Y) @ weight / stratum)[:, None]
+        value = value / ((value.square() * Y) @ weight / stratum).sqrt()[:, None]
+        group = weight.sum() * (S / inside[:, None] - 1 / stratum[:, None])
+        G = torch.where(is_group[:, None], group, value) * Y
+        G = torch.where(is_fixed[:, None], S, G)
+        keep = is_fixed | (high > low)
+        absent = ~is_fixed & (inside <= 0) & (weight.sum() > 0)
+        shut = (members[absent] > 0).any(0)  # (K,)
+        return G[keep], keep, shut
+
+    def take(self, rows: Array, argument: str = "rows") -> People:
+        """Return some of these people, typed as before."""
+        index = to_index(rows, len(self.types), argument, self.types.device)
+        return replace(self, types=self.types[index], weight=self.weight[index])
+
+    def to_tensors(self) -> People:
+        """Return people whose constraints are tensors, whatever they were made from."""
+        return replace(self, as_tensor=True)
+
+    @cached_property
+    def mass(self) -> Tensor:
+        """Weight of everybody in each type, (K,)."""
+        zero = self.weight.new_zeros(len(self.type_names))
+        return zero.index_add_(0, self.types, self.weight)
+
+    def _is(self, kind: str) -> Tensor:
+        return torch.tensor([k == kind for k in self.kinds], device=self.design.device).bool()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Constraints:
+    """The notion as numbers: scores f are fair when `matrix @ f == target`.
+
+    Attributes
+    ----------
+    types : (n,) type of each person.
+    vectors : (d, K) column of G of each type.
+    target : (d,) b, what G f must equal.
+    names : one for each row, such as ``"sex=Female | y=1"``.
+    dropped : names of the rows that this sample cannot speak of (their group is absent).
+    type_names : one for each type, such as ``"sex=Female, y=1"``.
+    sample_weight : (n,) w; a person of weight w counts as w copies.
+    column_types, column_weight : the same for the people who may receive score.
+    column_mass : (K,) their weight in each type, zero for types that are shut out.
+    always_feasible : whether fair scores are known to exist, so that a solver need not check.
+    """
+
+    types: Array = field(repr=False)
+    vectors: Array = field(repr=False)
+    target: Array = field(repr=False)
+    names: tuple[str, ...]
+    dropped: tuple[str, ...]
+    type_names: tuple[str, ...] = field(repr=False)
+    sample_weight: Array = field(repr=False)
+    column_types: Array = field(repr=False)
+    column_weight: Array = field(repr=False)
+    column_mass: Array = field(repr=False)
+    always_feasible: bool = field(repr=False)
+
+    @property
+    def matrix(self) -> Array:
+        """G, (d, n): one row a constraint, one column a person."""
+        return self.vectors[:, self.types]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @classmethod
+    def from_matrix(
+        cls,
+        G: Array,
+        target: Array = None,
+        names: Sequence[str] | None = None,
+        sample_weight: Array = None,
+        *,
+        rows: Array = None,
+        columns: Array = None,
+    ) -> Constraints:
+        """Constrain scores by your own linear rows: `G @ (sample_weight * scores) == target`.
+
+        Parameters
+        ----------
+        G : (d, n), one row a constraint and one column a person.
+        target : (d,), zero by default.
+        names : what to call the rows in results and errors.
+        sample_weight : (n,), one by default.
+        rows, columns : where the people whose scores are moved are not those who may receive score,
+            the indices of both among the people of `G`.
+
+        Examples
+        --------
+        >>> from otfair import Constraints
+        >>> c = Constraints.from_matrix([[1, 1, -1, -1]], names=["first two = last two"])
+        >>> c.vectors
+        array([[-1.,  1.]])
+        >>> c.types
+        array([1, 1, 0, 0])
+        """
+        return people_from_matrix(G, target, names, sample_weight).constraints(rows, columns)
+
+
+def people_from_matrix(
+    G: Array, target: Array, names: Sequence[str] | None, sample_weight: Array
+) -> People:
+    """Type people by the exact values of their columns of G."""
+    matrix = to_tensor(G, "G", ndim=2)
+    d, n = matrix.shape
+    if n == 0:
+        raise ValueError(f"`G` has no people: shape {(d, n)}; pass one column a person.")
+    labels = _numbered("row", d) if names is None else tuple(str(name) for name in names)
+    if len(labels) != d:
+        raise ValueError(f"`names` must have one entry a row of G: {d}; received {len(labels)}.")
+    vectors, types = np.unique((matrix + 0.0).cpu().numpy(), axis=1, return_inverse=True)
+    design = torch.as_tensor(vectors, device=matrix.device)
+    b = torch.zeros(d) if target is None else target
+    return People(
+        design=design,
+        strata=torch.ones_like(design, dtype=torch.bool),
+        kinds=("fixed",) * d,
+        target=to_vector(b, "target", d, "row of G", matrix.device),
+        names=labels,
+        type_names=_numbered("type", design.shape[1]),
+        types=torch.as_tensor(types.reshape(-1), device=matrix.device),
+        weight=check_weight(sample_weight, n, matrix.device),
+        as_tensor=is_tensor(G),
+    )
+
+
+def type_people(
+    strata: Strata, attributes: list[Attribute], weight: Tensor, as_tensor: bool = False
+) -> People:
+    """Lay out one row a stratum and a group (or continuous attribute), one column a type."""
+    types, first = number_types(strata.codes, attributes)
+    levels = strata.codes[first]  # (K,)
+    rows: list[tuple[str, str, np.ndarray, np.ndarray]] = []
+    for level, stratum in enumerate(strata.names):
+        given, inside = f" | {stratum}" if stratum else "", levels == level
+        for a in attributes:
+            codes = a.codes[first]  # (K,)
+            if a.is_group:  # being outside of an encoded group has no name, and no row
+                named = [(c, name) for c, name in enumerate(a.values) if name]
+                rows += [(f"{name}{given}", "group", codes == c, inside) for c, name in named]
+            else:
+                rows.append((f"{a.name}{given}", "continuous", a.values[codes], inside))
+    values = [np.array(a.value_names(), dtype=object)[a.codes[first]] for a in attributes]
+    parts = [
+        [*person, strata.names[level]] if level >= 0 else [strata.outside]
+        for level, person in zip(levels, zip(*values))
+    ]
+    names, kinds, design, insides = zip(*rows)
+    return People(
+        design=torch.as_tensor(np.array(design, dtype=np.float64)),
+        strata=torch.as_tensor(np.array(insides)),
+        kinds=kinds,
+        target=torch.zeros(len(names), dtype=torch.float64),
+        names=names,
+        type_names=tuple(", ".join(filter(None, some)) for some in parts),
+        types=torch.as_tensor(types),
+        weight=weight.cpu(),
+        as_tensor=as_tensor,
+    )
+
+
+def stack_people(a: People, b: People) -> People:
+    """Type people by both notions at once and stack the rows of the two."""
+    if len(a.types) != len(b.types):
+        raise ValueError(
+            f"the two notions speak of {len(a.types)} and {len(b.types)} people. Let the function "
+            "of a `LinearNotion` return one column a person."
+        )
+    both = torch.stack([a.types, b.types.to(a.types.device)])
+    (i, j), types = torch.unique(both, dim=1, return_inverse=True)
+    pairs = zip(i.tolist(), j.tolist())
+    return replace(
+        a,
+        design=torch.cat([a.design[:, i], b.design[:, j]]),
+        strata=torch.cat([a.strata[:, i], b.strata[:, j]]),
+        kinds=a.kinds + b.kinds,
+        target=torch.cat([a.target, b.target]),
+        names=a.names + b.names,
+        type_names=tuple(_merged_name(a.type_names[k], b.type_names[l]) for k, l in pairs),
+        types=types,
+        as_tensor=a.as_tensor or b.as_tensor,
+    )
+
+
+def check_existence(
+    constraints: Constraints, total: float | None = None, slack: np.ndarray | None = None
+) -> bool:
+    """Raise unless non-negative scores satisfy the constraints; tell whether positive ones do.
+
+    Solves max t s.t. f_k >= t, |V f - b| <= slack, sum f = total over the types that receive
+    score (docs/derivation.md, section 3). Without `total`, any positive total will do.
+    """
+    given = (constraints.vectors, constraints.target, constraints.column_mass)
+    V, b, mass = (torch.as_tensor(part).cpu().numpy() for part in given)
+    V = V[:, mass > 0]
+    d, K = V.shape
+    if d == 0:
+        return True
+    unit = np.maximum(np.abs(V).max(1, initial=0.0), 1e-300)
+    size = total or max(1.0, np.abs(b / unit).max())
+    V, b = V / unit[:, None], b / unit / size
+    gamma = 1e-9 + (0.0 if slack is None else slack / unit / size)  # rows may disagree by rounding
+    # Variables: f - t (K), by how much each row is missed (d), t.
+    sides = [np.hstack([G, -np.eye(d), G.sum(1)[:, None]]) for G in (V, -V)]
+    program: dict[str, Any] = {"A_ub": np.vstack(sides), "b_ub": np.append(gamma + b, gamma - b)}
+    if total is not None or not b.any():
+        program |= {"A_eq": np.repeat([[1.0, 0.0, K]], [K, d, 1], axis=1), "b_eq": [1.0]}
+
+    missed = linprog(
+        np.repeat([0.0, 1.0, 0.0], [K, d, 1]), **program, bounds=[(0, None)] * (K + d) + [(0, 0)]
+    )
+    if missed.fun > 1e-7:
+        bad = [constraints.names[c] for c in np.flatnonzero(missed.x[K:-1] > 1e-8)]
+        told = ("", "; for a range, let `target` be inside it")
+        if total is not None:
+            told = (f" with the total of these scores, {total:.6g}", ", or allow a `slack`")
+        raise ValueError(
+            f"no non-negative scores satisfy the constraint(s) {bad}{told[0]}. Check the sign and "
+            "`target` of these rows and that every group they name is among the people who receive "
+            f"score{told[1]}."
+        )
+    lowest = linprog(  # the presolve of HiGHS calls rows infeasible that repeat up to rounding
+        np.repeat([0.0, -1.0], [K + d, 1]), **program, options={"presolve": False},
+        bounds=[(0, None)] * K + [(0, 0)] * d + [(0, 1)],
+    )  # fmt: skip
+    return bool(lowest.success and -lowest.fun * K > 1e-6)
+
+
+def _merged_name(a: str, b: str) -> str:
+    parts = a.split(", ")
+    return ", ".join(parts + [p for p in b.split(", ") if p not in parts])
+
+
+def _numbered(word: str, count: int) -> tuple[str, ...]:
+    return tuple(f"{word} {k}" for k in range(count))

@@ -1,0 +1,140 @@
+"""What the results say: methods compared on the same splits, at matched violations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from otfair.reproduction._figures import PANELS, Panel, panel_runs, shown
+
+SHARES = (0.75, 0.5, 0.25, 0.1)  # of the unfair model's violation
+INTERVAL = 3  # splits from which on a difference is given an interval
+COLLAPSED = 0.1  # of AUC below the unfair model, from which on a model is no answer
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much higher one method's AUC is than another's.
+
+    Attributes
+    ----------
+    mean, low, high : over splits, and its 95 % interval (Student's t; NaN below three splits).
+    splits : in which both curves reach the violation.
+    """
+
+    mean: float
+    low: float
+    high: float
+    splits: int
+
+    def above(self, bound: float) -> bool:
+        """Whether the interval is above a bound; below three splits, whether the mean is."""
+        return self.splits > 0 and (self.low if self.splits >= INTERVAL else self.mean) > bound
+
+    def below(self, bound: float) -> bool:
+        """Whether the interval is below a bound; below three splits, whether the mean is."""
+        return self.splits > 0 and (self.high if self.splits >= INTERVAL else self.mean) < bound
+
+    def __str__(self) -> str:
+        if not self.splits:
+            return "not reached"
+        numbers = (self.mean, self.low, self.high)
+        mean, low, high = (f"{v:+.4f}".replace("-0.0000", "+0.0000") for v in numbers)
+        return mean if self.splits < INTERVAL else f"{mean} [{low}, {high}]"
+
+
+def mean_difference(gaps: Sequence[float]) -> Difference:
+    """Return the mean of differences over splits, with its interval."""
+    n = len(gaps)
+    if not n:
+        return Difference(np.nan, np.nan, np.nan, 0)
+    mean, reach = float(np.mean(gaps)), np.nan
+    if n >= INTERVAL:
+        reach = float(stats.t.ppf(0.975, n - 1) * np.std(gaps, ddof=1) / np.sqrt(n))
+    return Difference(mean, mean - reach, mean + reach, n)
+
+
+def curve(
+    frame: pd.DataFrame, panel: Panel, notion: str, method: str, *, protocol: str = "full"
+) -> pd.DataFrame:
+    """Return a method's runs in a panel, the unfair model's among them, by split and strength."""
+    return _curve(panel_runs(_curves(frame, protocol), panel), notion, method)
+
+
+def _curves(frame: pd.DataFrame, protocol: str) -> pd.DataFrame:
+    """Return what a comparison needs of a protocol's runs; fewer columns are copied faster."""
+    settings = ["dataset", "columns", "notion", "method", "alpha", "split", "sweeps"]
+    measured = [name for name in frame if str(name).startswith(("test_", "train_"))]
+    frame = frame[(frame["experiment"] == "curves") & (frame["protocol"] == protocol)]
+    return frame[[*settings, *measured]]
+
+
+def _curve(runs: pd.DataFrame, notion: str, method: str) -> pd.DataFrame:
+    kept = pd.concat([shown(runs, each, notion) for each in ("unfair", method)])
+    free = kept[kept["method"] == "unfair"].set_index("split")["test_auc"]
+    lost = kept["split"].map(free) - kept["test_auc"]
+    return kept[~(lost > COLLAPSED)].sort_values(["split", "alpha"])
+
+
+def difference(
+    first: pd.DataFrame, second: pd.DataFrame, free: pd.DataFrame, x: str, y: str, share: float
+) -> Difference:
+    """Compare two curves where x is a share of what it is without penalty, in `free`.
+
+    The curves are interpolated linearly, split by split; a split in which they do not both come
+    down to that violation is left out.
+    """
+    free = free[free["method"] == "unfair"]
+    gaps = []
+    for split, target in zip(free["split"], free[x]):
+        one, other = (at(c, split, x, y, share * float(target)) for c in (first, second))
+        if not np.isnan(one - other):
+            gaps.append(one - other)
+    return mean_difference(gaps)
+
+
+def at(curve: pd.DataFrame, split: int, x: str, y: str, target: float) -> float:
+    """Return y where a split's curve first comes down to the target."""
+    own = curve["split"].to_numpy() == split
+    v, values = curve[x].to_numpy()[own], curve[y].to_numpy()[own]
+    for k in range(len(v) - 1):
+        if v[k] >= target > v[k + 1]:
+            t = (v[k] - target) / (v[k] - v[k + 1])
+            return float((1 - t) * values[k] + t * values[k + 1])
+    return float("nan")
+
+
+def compare(frame: pd.DataFrame, protocol: str, part: str) -> pd.DataFrame:
+    """Compare OTF with the norm and the barycenter in every panel, notion and share.
+
+    Columns: dataset, attribute, notion, against, share, difference, ran (splits in all).
+    """
+    frame = _curves(frame, protocol)
+    panels = {panel: panel_runs(frame, panel) for panel in PANELS}
+    rows = []
+    for panel, notion, other in product(PANELS, ("pdp", "peo"), ("norm", "barycenter")):
+        x, y = f"{part}_{notion}_{panel[1]}", f"{part}_auc"
+        own, theirs = (_curve(panels[panel], notion, method) for method in ("otf", other))
+        ran = set(own[own["method"] == "otf"]["split"]) & set(
+            theirs[theirs["method"] == other]["split"]
+        )
+        for share in SHARES if ran else ():
+            found = difference(own, theirs, own, x, y, share)
+            rows.append(
+                {
+                    "dataset": panel[0],
+                    "attribute": panel[1],
+                    "notion": notion,
+                    "against": other,
+                    "share": share,
+                    "difference": found,
+                    "ran": len(ran),
+                }
+            )
+    columns = ["dataset", "attribute", "notion", "against", "share", "difference", "ran"]
+    return pd.DataFrame(rows, columns=columns)

@@ -1,0 +1,268 @@
+"""The paper's figures, drawn from results alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Ellipse
+from scipy.stats import gaussian_kde
+
+from otfair._io.files import write_bytes
+from otfair._io.rendering import drawn
+from otfair.reproduction._plan import VIOLIN_EPSILONS
+from otfair.reproduction._store import Result
+from otfair.reproduction._train import POSTPROCESS_EPOCHS, QUANTILES
+
+# Dataset, attribute by which violations are judged, columns that penalties were trained on. By two
+# attributes together it is the larger of the shares that are left of the unfair model's violations.
+Panel = tuple[str, str, tuple[str, ...]]
+BOTH = "sex+race"
+PANELS: tuple[Panel, ...] = (
+    ("adult", "sex", ("sex", "race")),
+    ("adult", "race", ("sex", "race")),
+    ("adult", BOTH, ("sex", "race")),
+    ("bank", "age_binned", ("age_binned",)),
+    ("bank", "age", ("age",)),
+    ("dutch", "sex", ("sex",)),
+    ("diabetes", "gender", ("gender",)),
+)
+STYLES = {
+    "unfair": ("Unfair", "#000000", "s"),
+    "barycenter": ("Barycenter", "#cc79a7", "^"),
+    "norm": ("Norm", "#e69f00", "D"),
+    "otf": ("OTF", "#0072b2", "o"),
+    "coordinate": ("OTF, published ascent", "#009e73", "v"),
+}
+LINES = {"barycenter": ":", "norm": "--", "otf": "-", "coordinate": "-."}
+GROUPS = {"Female": "#e69f00", "Male": "#0072b2"}
+
+
+def to_frame(results: Iterable[Result]) -> pd.DataFrame:
+    """Return one row a run that succeeded: its configuration and its metrics."""
+    rows = [{**vars(r.run), **r.metrics, "seconds": r.seconds} for r in results if not r.error]
+    frame = pd.DataFrame(rows)
+    keys = ["dataset", "protocol", "split"]
+    free = frame[(frame["method"] == "unfair") & (frame["experiment"] == "curves")]
+    for name in [f"{part}_{notion}" for part in ("train", "test") for notion in ("pdp", "peo")]:
+        each = [f"{name}_{attribute}" for attribute in BOTH.split("+")]
+        if set(each) <= set(frame):
+            unfair = frame[keys].merge(free[[*keys, *each]], on=keys, how="left")[each]
+            shares = frame[each].to_numpy(float) / unfair.to_numpy(float)
+            frame[f"{name}_{BOTH}"] = shares.max(axis=1)
+    return frame
+
+
+def panel_runs(frame: pd.DataFrame, panel: Panel) -> pd.DataFrame:
+    """Return the runs that a panel shows: of its columns, the barycenter's, the unfair model's."""
+    dataset, attribute, columns = panel
+    if f"test_pdp_{attribute}" not in frame:
+        return frame[:0]
+    frame = frame[(frame["dataset"] == dataset) & frame[f"test_pdp_{attribute}"].notna()]
+    own = frame["columns"].map(lambda c: c == columns)
+    # The barycenter is trained on one column, and judged by every one; on the same splits.
+    others = frame["method"].isin(["unfair", "barycenter"])
+    if own.any():
+        others &= frame["split"].isin(frame[own]["split"])
+    return frame[own | others]
+
+
+def shown(runs: pd.DataFrame, method: str, notion: str) -> pd.DataFrame:
+    """Return a method's runs that count under a notion: those that optimised it, if they do."""
+    own = runs[(runs["method"] == method) & (runs["sweeps"] != 1)]
+    return own[own["notion"] == notion] if method in ("otf", "norm", "coordinate") else own
+
+
+def title(panel: Panel) -> str:
+    """Name a panel."""
+    return f"{panel[0].capitalize()}, {panel[1].replace('+', ' and ')}"
+
+
+def draw_curves(frame: pd.DataFrame, protocol: str, part: str) -> Figure:
+    """Draw AUC against violation: means over splits, with the ellipse of the mean's one sigma."""
+    frame = frame[(frame["experiment"] == "curves") & (frame["protocol"] == protocol)]
+    panels = [p for p in PANELS if len(panel_runs(frame, p))]
+    cells = [(notion, panel) for notion in ("pdp", "peo") for panel in panels]
+    columns = min(4, len(panels))
+    rows = -(-len(panels) // columns)  # of each notion
+    figure = Figure(figsize=(2.9 * columns + 0.4, 5.0 * rows + 0.5), layout="constrained")
+    grid = figure.subplots(2 * rows, columns, squeeze=False)
+    for axes in grid.flat:
+        axes.set_axis_off()
+    for k, (notion, panel) in enumerate(cells):
+        row, column = divmod(k % len(panels), columns)
+        axes = grid[row + rows * (k // len(panels)), column]
+        axes.set_axis_on()
+        _draw_panel(axes, panel_runs(frame, panel), notion, panel[1], part)
+        axes.set_title(f"{title(panel)}: {notion.upper()}", fontsize=10)
+        what = "larger share of the two that is left" if panel[1] == BOTH else notion.upper()
+        axes.set_xlabel(what, fontsize=9)
+    for axes in grid[:, 0]:
+        axes.set_ylabel(f"AUC ({part})", fontsize=9)
+    handles = {
+        text: handle
+        for axes in grid.flat
+        for handle, text in zip(*axes.get_legend_handles_labels())
+    }
+    figure.legend(
+        list(handles.values()), list(handles), loc="outside lower center", ncols=5, frameon=False
+    )
+    figure.suptitle(
+        f"AUC against violation, {part} set, {protocol} protocol; number of splits in each corner",
+        fontsize=10,
+    )
+    return figure
+
+
+def _draw_panel(axes: Axes, runs: pd.DataFrame, notion: str, attribute: str, part: str) -> None:
+    x, y = f"{part}_{notion}_{attribute}", f"{part}_auc"
+    heights: list[float] = []  # without the barycenter's, some of which know nothing any more
+    for method, (label, colour, marker) in STYLES.items():
+        own = shown(runs, method, notion)
+        if own.empty:
+            continue
+        means = own.groupby("alpha")[[x, y]].mean()
+        heights += [] if method == "barycenter" else means[y].tolist()
+        path = means
+        if method != "unfair":  # curves begin at the unfair model, as in comparisons
+            path = pd.concat([shown(runs, "unfair", notion).groupby("alpha")[[x, y]].mean(), means])
+        line = LINES.get(method, "")
+        axes.plot(path[x], path[y], line, color=colour, lw=1.2, alpha=0.8)
+        axes.plot(means[x], means[y], line + marker, color=colour, ms=4, lw=1.2, label=label)
+        for _, group in own.groupby("alpha"):
+            if len(group) > 1:
+                axes.add_patch(_ellipse(group[x].to_numpy(), group[y].to_numpy(), colour))
+    splits = runs[runs["method"] == "otf"]["split"].nunique()
+    axes.text(0.98, 0.03, f"{splits}", transform=axes.transAxes, ha="right", fontsize=7)
+    axes.margins(0.08)
+    axes.tick_params(labelsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xlim(left=0)
+    axes.locator_params(axis="x", nbins=5)
+    if heights:
+        reach = max(np.ptp(heights), 1e-3)
+        low, high = axes.get_ylim()
+        axes.set_ylim(
+            max(low, min(heights) - 0.5 * reach), min(high, max(heights) + max(0.15 * reach, 2e-3))
+        )
+
+
+def _ellipse(x: np.ndarray, y: np.ndarray, colour: str) -> Ellipse:
+    """One sigma of the estimator of the mean."""
+    values, vectors = np.linalg.eigh(np.cov(x, y) / len(x))
+    width, height = 2 * np.sqrt(np.maximum(values, 0))
+    angle = float(np.degrees(np.arctan2(vectors[1, 0], vectors[0, 0])))
+    return Ellipse(
+        (float(x.mean()), float(y.mean())), width, height, angle=angle, edgecolor=colour,
+        facecolor="none", alpha=0.5, lw=0.6,
+    )  # fmt: skip
+
+
+def draw_postprocess(frame: pd.DataFrame) -> Figure:
+    """Draw the three costs and PDP by epoch: mean over seeds and its one-sigma band."""
+    runs = frame[(frame["experiment"] == "postprocess") & (frame["protocol"] == "paper")]
+    figure = Figure(figsize=(8.4, 3.4), layout="constrained")
+    costs, violation = figure.subplots(1, 2)
+    epochs = np.arange(1, 2 * POSTPROCESS_EPOCHS + 1)
+    colours = {"smooth": "#d9822b", "relaxed": "#7b5ea7", "adjusted": "#2f6db5"}
+    for name, colour in colours.items():
+        _band(costs, epochs, np.array(runs[name].tolist()), colour, name)
+    costs.set_yscale("symlog", linthresh=1e-6)
+    costs.set(xlabel="epoch", ylabel="cost a person (mean over batches)")
+    costs.legend(frameon=False)
+    _band(violation, epochs, np.array(runs["pdp"].tolist()), "#2f6db5", "PDP violation")
+    violation.set(xlabel="epoch", ylabel="PDP violation (train)", ylim=(0, None))
+    violation.text(POSTPROCESS_EPOCHS + 1.5, 0.15, "penalty alone from here", fontsize=8)
+    figure.suptitle(f"Post-processing: mean and one sigma of {len(runs)} seeds", fontsize=10)
+    for axes in (costs, violation):
+        axes.axvline(POSTPROCESS_EPOCHS + 0.5, color="#8a94a0", lw=1, ls="--")
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def _band(axes: Axes, x: np.ndarray, series: np.ndarray, colour: str, label: str) -> None:
+    mean, sigma = series.mean(0), series.std(0, ddof=1 if len(series) > 1 else 0)
+    axes.plot(x, mean, color=colour, lw=1.5, label=label)
+    axes.fill_between(x, mean - sigma, mean + sigma, color=colour, alpha=0.2, lw=0)
+
+
+def violins(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the runs of each grid of violins, by the name of its figure."""
+    frame = frame[(frame["experiment"] == "epsilon") & (frame["split"] == 0)]
+    grids = {
+        "epsilon": ("full", "otf"),
+        "epsilon_paper": ("paper", "otf"),
+        "epsilon_published": ("paper", "coordinate"),
+    }
+    found = {
+        name: frame[(frame["protocol"] == protocol) & (frame["method"] == method)]
+        for name, (protocol, method) in grids.items()
+    }
+    return {name: runs for name, runs in found.items() if len(runs)}
+
+
+def draw_violins(frame: pd.DataFrame) -> Figure:
+    """Draw scores by sex for each smoothing and strength of one method, with dashed quartiles."""
+    runs = {(row["epsilon"], row["alpha"]): row for row in frame.to_dict("records")}
+    alphas = sorted({alpha for _, alpha in runs})
+    figure = Figure(
+        figsize=(max(1.25 * len(alphas), 6), 1.5 * len(VIOLIN_EPSILONS)), layout="constrained"
+    )
+    shape = (len(VIOLIN_EPSILONS), len(alphas))
+    grid = figure.subplots(*shape, sharex=True, sharey=True, squeeze=False)
+    for i, epsilon in enumerate(VIOLIN_EPSILONS):
+        for j, alpha in enumerate(alphas):
+            axes = grid[i][j]
+            if (epsilon, alpha) in runs:
+                for side, (group, colour) in zip((-1, 1), GROUPS.items()):
+                    _violin(axes, runs[epsilon, alpha][f"quantiles_{group}"], side, colour)
+            axes.set(xlim=(-1.1, 1.1), ylim=(0, 1), xticks=[])
+            axes.spines[["top", "right", "bottom"]].set_visible(False)
+            if i == 0:
+                axes.set_title(f"alpha {alpha:g}", fontsize=9)
+            if j == 0:
+                axes.set_ylabel(f"epsilon {epsilon:g}\nscore", fontsize=9)
+    figure.suptitle("Scores of women (left, orange) and men (right, blue)", fontsize=10)
+    return figure
+
+
+def _violin(axes: Axes, quantiles: list[float], side: int, colour: str) -> None:
+    sample = np.asarray(quantiles)
+    heights = np.linspace(0, 1, 201)
+    if np.ptp(sample) < 1e-3:  # one value has no density
+        width = (np.abs(heights - sample.mean()) < 0.01).astype(float)
+    else:
+        width = gaussian_kde(sample, 0.15)(heights)
+    axes.fill_betweenx(heights, 0, side * width / max(width.max(), 1e-12), color=colour, alpha=0.6)
+    for quarter in (0.25, 0.5, 0.75):
+        at = float(np.interp(quarter, QUANTILES, sample))
+        reach = float(np.interp(at, heights, width)) / max(width.max(), 1e-12)
+        axes.plot([0, side * reach], [at, at], color="black", lw=0.9, ls="--")
+
+
+def write_figures(results: Iterable[Result], folder: Path) -> list[Path]:
+    """Draw what the results allow, as PDF and PNG; returns the files."""
+    frame = to_frame(results)
+    figures: dict[str, Figure] = {}
+    for protocol in ("full", "paper"):
+        own = frame[(frame["experiment"] == "curves") & (frame["protocol"] == protocol)]
+        if any(len(panel_runs(own, panel)) for panel in PANELS):
+            for part in ("test", "train"):
+                figures[f"curves_{protocol}_{part}"] = draw_curves(frame, protocol, part)
+    kinds = set(zip(frame["experiment"], frame["protocol"]))
+    if ("postprocess", "paper") in kinds:
+        figures["postprocess"] = draw_postprocess(frame)
+    for name, runs in violins(frame).items():
+        figures[name] = draw_violins(runs)
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, figure in figures.items():
+        for suffix in ("pdf", "png"):
+            path = folder / f"{name}.{suffix}"
+            write_bytes(path, drawn(figure, suffix))
+            written.append(path)
+    return written

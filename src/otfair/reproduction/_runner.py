@@ -1,0 +1,83 @@
+"""Make every run that is not in the store yet, some at a time, and keep each as it ends."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from joblib import Parallel, delayed
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+from otfair._io.progress import track
+from otfair.reproduction._plan import Run
+from otfair.reproduction._store import Result, Store
+from otfair.reproduction._train import make
+
+logger = logging.getLogger(__name__)
+
+
+def reproduce(
+    runs: Iterable[Run],
+    store: Path,
+    *,
+    jobs: int = 2,
+    take: Iterable[Path] = (),
+    verbose: bool = True,
+) -> tuple[int, int]:
+    """Make the runs that are missing; returns how many were made, and how many failed.
+
+    Parameters
+    ----------
+    runs : from `plan`.
+    store : SQLite file of the results.
+    jobs : processes.
+    take : other stores, or CSV files, whose results are taken first.
+    verbose : show progress and the time left.
+    """
+    with Store(store) as results:
+        for other in take:
+            results.merge(other)
+        done = results.done()
+        paths: dict[Run, list[Run]] = {}
+        for run in runs:
+            if run.key not in done:  # a path is trained from strength to strength in full only
+                paths.setdefault(run.path if run.protocol == "full" else run, []).append(run)
+        # Those of one split follow one another, so that a process finds its data read already.
+        tasks = sorted(paths.values(), key=lambda p: (p[0].split, p[0].dataset))
+        total, failed = sum(map(len, tasks)), 0
+        with track(None, "runs", total, verbose=verbose, unit="run") as bar:
+            for group in _made(tasks, jobs):
+                results.add(group)
+                failed += sum(bool(result.error) for result in group)
+                for result in group:
+                    if result.error:
+                        logger.warning("%s failed:\n%s", result.run, result.error)
+                bar.update(len(group))
+                bar.set_postfix_str(f"{group[-1].run.dataset} {group[-1].run.method}")
+    return total, failed
+
+
+def _made(tasks: list[list[Run]], jobs: int) -> Iterator[list[Result]]:
+    """Yield the results of each task as it ends; one whose process dies fails by itself."""
+    left = {task[0].key: task for task in tasks}
+    try:
+        for group in _pool(tasks, jobs):
+            left.pop(group[0].run.key)
+            yield group
+    except TerminatedWorkerError:
+        logger.warning("a process died; what is left is made one at a time")
+        for task in list(left.values()):
+            try:
+                yield from _pool([task], 1, "loky")
+            except TerminatedWorkerError:
+                died = "the process died, perhaps for want of memory"
+                yield [Result(run, {}, 0.0, {}, "", died) for run in task]
+
+
+def _pool(tasks: list[list[Run]], jobs: int, backend: str | None = None) -> Iterator[list[Result]]:
+    pool = Parallel(
+        n_jobs=jobs if backend is None else 2, backend=backend,
+        return_as="generator_unordered", pre_dispatch=2 * jobs,
+    )  # fmt: skip
+    yield from pool(delayed(make)(task) for task in tasks)

@@ -1,0 +1,197 @@
+"""Where results are kept: one SQLite row a run, merged from other stores and from CSV.
+
+A row is written when its run is done (in the full protocol, when the strengths that are trained one
+from another are), in one transaction, so that a killed process loses only what it was at. A run
+whose row is there is never made again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, astuple, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from otfair._io.files import replacing
+from otfair.reproduction._plan import Run, from_dict
+
+TABLE = """
+CREATE TABLE IF NOT EXISTS runs (
+    key TEXT PRIMARY KEY, run TEXT NOT NULL, metrics TEXT NOT NULL, seconds REAL NOT NULL,
+    versions TEXT NOT NULL, finished TEXT NOT NULL, error TEXT NOT NULL
+)
+"""
+FIELDS = ("key", "run", "metrics", "seconds", "versions", "finished", "error")
+# Columns of the CSV: how the text of a setting is read; then the rest about a run.
+SETTINGS: dict[str, Callable[[str], object]] = {
+    "experiment": str,
+    "dataset": str,
+    "columns": lambda text: tuple(text.split("+")) if text else (),
+    "notion": str,
+    "method": str,
+    "protocol": str,
+    "alpha": float,
+    "epsilon": float,
+    "split": int,
+    "sweeps": int,
+}
+ABOUT = ("seconds", "finished", "versions")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a run.
+
+    Attributes
+    ----------
+    run : its configuration.
+    metrics : by name; numbers, or lists of them.
+    seconds : it took.
+    versions : of Python and the libraries.
+    finished : date and time, UTC.
+    error : what went wrong, "" if nothing did.
+    """
+
+    run: Run
+    metrics: dict[str, Any]
+    seconds: float
+    versions: dict[str, str]
+    finished: str
+    error: str = ""
+
+
+class Store:
+    """Results in one SQLite file; a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self._db = sqlite3.connect(path, timeout=60)
+        try:
+            self._db.execute("PRAGMA journal_mode=WAL")
+            with self._db:
+                self._db.execute(TABLE)
+        except sqlite3.DatabaseError as error:
+            self._db.close()
+            raise ValueError(
+                f"{path} can't be used as a store of runs ({error}). Choose another folder, or "
+                "move the file away and pass its CSV, if there is one, to `--take`."
+            ) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._db.close()
+
+    def add(self, results: Iterable[Result]) -> None:
+        """Keep results, all or none; one that succeeded replaces one that failed."""
+        rows = [_row(result) for result in results]
+        with self._db:
+            self._db.executemany(
+                f"INSERT INTO runs VALUES ({', '.join('?' * len(FIELDS))}) "
+                "ON CONFLICT (key) DO UPDATE SET run=excluded.run, metrics=excluded.metrics, "
+                "seconds=excluded.seconds, versions=excluded.versions, "
+                "finished=excluded.finished, error=excluded.error WHERE runs.error != ''",
+                rows,
+            )
+
+    def done(self) -> set[str]:
+        """Keys of the runs that succeeded."""
+        return {key for (key,) in self._db.execute("SELECT key FROM runs WHERE error = ''")}
+
+    def __iter__(self) -> Iterator[Result]:
+        query = f"SELECT {', '.join(FIELDS)} FROM runs ORDER BY key"
+        return (_result(dict(zip(FIELDS, row))) for row in self._db.execute(query))
+
+    def merge(self, other: Path) -> int:
+        """Take what another store or CSV has and this one lacks; returns how many runs."""
+        before = self.done()
+        try:
+            self.add(read_csv(other) if other.suffix == ".csv" else read_store(other))
+        except (sqlite3.Error, KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"{other} holds no results that can be read ({error}); pass a store (runs.sqlite) "
+                "or its CSV, as `otfair reproduce` writes them."
+            ) from None
+        return len(self.done() - before)
+
+    def write_csv(self, path: Path) -> None:
+        """Write every run that succeeded, a column for each setting and metric."""
+        results = sorted((r for r in self if not r.error), key=lambda r: astuple(r.run))
+        metrics = sorted({name for r in results for name in r.metrics})
+        with replacing(path) as part, part.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, [*SETTINGS, *ABOUT, *metrics], lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(_flat(result) for result in results)
+
+
+def read_store(path: Path) -> list[Result]:
+    """Read a store without changing it."""
+    with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+        rows = db.execute(f"SELECT {', '.join(FIELDS)} FROM runs").fetchall()
+    return [_result(dict(zip(FIELDS, row))) for row in rows]
+
+
+def read_csv(path: Path) -> list[Result]:
+    """Read what `write_csv` wrote."""
+    csv.field_size_limit(10**8)
+    with path.open(newline="", encoding="utf-8") as file:
+        return [_unflat(row) for row in csv.DictReader(file)]
+
+
+def _flat(result: Result) -> dict[str, Any]:
+    row = asdict(result.run) | {"columns": "+".join(result.run.columns)}
+    row |= {"seconds": round(result.seconds, 3), "finished": result.finished}
+    row["versions"] = " ".join(f"{name}={v}" for name, v in result.versions.items())
+    # Metrics are JSON: numbers, true and false, lists.
+    return row | {name: json.dumps(value) for name, value in result.metrics.items()}
+
+
+def _unflat(row: dict[str, str]) -> Result:
+    run = Run(
+        **{name: kind(row.pop(name)) for name, kind in SETTINGS.items()}  # type: ignore[arg-type]
+    )
+    seconds, finished, versions = (row.pop(name) for name in ABOUT)
+    metrics = {name: json.loads(text) for name, text in row.items() if text}
+    pairs = (pair.partition("=") for pair in versions.split())
+    return Result(run, metrics, float(seconds), {k: v for k, _, v in pairs}, finished)
+
+
+def _row(result: Result) -> tuple[Any, ...]:
+    as_json = (
+        json.dumps(value, sort_keys=True)
+        for value in (asdict(result.run), result.metrics, result.versions)
+    )
+    run, metrics, versions = as_json
+    return (
+        result.run.key, run, metrics, round(result.seconds, 3), versions, result.finished,
+        result.error,
+    )  # fmt: skip
+
+
+def _result(row: dict[str, Any]) -> Result:
+    run = from_dict(json.loads(row["run"]))
+    if run.key != row["key"]:
+        raise ValueError(
+            f"the store has a run under {row['key']} whose configuration is {run}; the file was "
+            "changed by hand, or comes from another version. Start with a new store."
+        )
+    return Result(
+        run,
+        json.loads(row["metrics"]),
+        float(row["seconds"]),
+        json.loads(row["versions"]),
+        row["finished"],
+        row["error"],
+    )

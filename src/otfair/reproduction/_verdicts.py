@@ -1,0 +1,400 @@
+"""Each claim of the paper, judged by the results with rules that are fixed beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from otfair.reproduction._claims import (
+    SHARES,
+    Difference,
+    compare,
+    curve,
+    difference,
+    mean_difference,
+)
+from otfair.reproduction._figures import BOTH, PANELS, Panel, panel_runs, title
+from otfair.reproduction._plan import EPSILON, VIOLIN_EPSILONS
+from otfair.reproduction._train import POSTPROCESS_EPOCHS
+
+MARGIN = 0.005  # of AUC, within which methods are on par
+ENDS = 0.02  # scores below it, or above one minus it, are at the ends
+HOLDS, MOSTLY, MIXED, FAILS = "holds", "mostly holds", "mixed", "does not hold"
+UNKNOWN = "not run"
+ENOUGH = 0.8  # of the comparisons, with which a claim mostly holds if none says the opposite
+AUC_KEPT = 0.05  # of the unfair model's, within which a model that is fair counts as an answer
+PANEL_OF = {(panel[0], panel[1]): panel for panel in PANELS}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a claim holds, in how many comparisons, and the figures that say so.
+
+    `published` is the verdict on the published ascent, where it was run beside converged duals.
+    """
+
+    word: str
+    reason: str
+    count: str = ""
+    splits: int = 0
+    failing: str = ""  # where it is not as claimed
+    published: Verdict | None = None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All runs, and the comparisons at matched violations by protocol and part."""
+
+    frame: pd.DataFrame
+    tables: dict[tuple[str, str], pd.DataFrame]
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame) -> Evidence:
+        """Compare the methods wherever there are runs."""
+        both = [(p, part) for p in ("full", "paper") for part in ("test", "train")]
+        return cls(frame, {key: compare(frame, *key) for key in both})
+
+    def rows(self, protocol: str, part: str, **wanted: str) -> pd.DataFrame:
+        """Return comparisons of a part with the given dataset, notion, against or attribute."""
+        table = self.tables[protocol, part]
+        for name, value in wanted.items():
+            table = table[table[name] == value]
+        return table
+
+
+def par(evidence: Evidence, protocol: str) -> Verdict:
+    """1: for PDP, on par with the baselines."""
+    rows = _apart(evidence.rows(protocol, "test", notion="pdp"))
+    # Against the barycenter where it knows the attribute; what it can't do is another claim.
+    known = [("adult", "sex"), ("bank", "age_binned"), ("dutch", "sex"), ("diabetes", "gender")]
+    pairs = zip(rows["dataset"], rows["attribute"])
+    fair = [a != "barycenter" or pair in known for a, pair in zip(rows["against"], pairs)]
+    return _judge(
+        rows[np.array(fair, dtype=bool)],
+        lambda d: d.above(-MARGIN),
+        f"not more than {MARGIN:g} below",
+        lambda d: d.below(-MARGIN),
+    )
+
+
+def adult(evidence: Evidence, protocol: str) -> Verdict:
+    """2: for PEO better than Norm on Adult for both attributes, most at low violation."""
+    rows = _apart(evidence.rows(protocol, "test", dataset="adult", notion="peo", against="norm"))
+    found = _judge(rows, lambda d: d.above(0), "above Norm")
+    return _most(found, _mean(rows, SHARES[2:]), _mean(rows, SHARES[:2]), "low violation", "high")
+
+
+def diabetes(evidence: Evidence, protocol: str) -> Verdict:
+    """3: and on Diabetes, most on the train set."""
+    test, train = (
+        evidence.rows(protocol, part, dataset="diabetes", notion="peo", against="norm")
+        for part in ("test", "train")
+    )
+    found = _judge(pd.concat([test, train]), lambda d: d.above(0), "above Norm")
+    return _most(found, _mean(train), _mean(test), "the train set", "the test set")
+
+
+def bank(evidence: Evidence, protocol: str) -> Verdict:
+    """4: and on Bank's train set."""
+    rows = evidence.rows(protocol, "train", dataset="bank", notion="peo", against="norm")
+    return _judge(rows, lambda d: d.above(0), "above Norm")
+
+
+def dutch(evidence: Evidence, protocol: str) -> Verdict:
+    """5: on Dutch no method wins."""
+    rows = pd.concat([evidence.rows(protocol, part, dataset="dutch") for part in ("test", "train")])
+    rows = rows[(rows["notion"] == "pdp") | (rows["against"] == "norm")]
+    return _judge(
+        rows,
+        lambda d: d.above(-MARGIN) and d.below(MARGIN),
+        f"within {MARGIN:g} of each other",
+        lambda d: d.below(-MARGIN) or d.above(MARGIN),
+    )
+
+
+def several(evidence: Evidence, protocol: str) -> Verdict:
+    """6: handles several and continuous attributes, where Barycenter can't."""
+    said, good, splits = [], [], 0
+    for key in (("adult", "race"), ("adult", "sex+race"), ("bank", "age")):
+        for notion in ("pdp", "peo"):
+            left = {
+                method: lowest(evidence.frame, PANEL_OF[key], notion, method, protocol)
+                for method in ("otf", "barycenter")
+            }
+            gap = (left["barycenter"] - left["otf"]).dropna()
+            if gap.empty:
+                continue
+            splits = max(splits, len(gap))
+            good.append(mean_difference(gap.tolist()).above(0))
+            said.append(
+                f"{title(PANEL_OF[key])} ({notion.upper()}): {left['otf'][gap.index].mean():.0%} "
+                f"and {left['barycenter'][gap.index].mean():.0%}"
+            )
+    reason = (
+        f"least share of the violation left, by a model within {AUC_KEPT:g} of the unfair AUC, "
+        "by OTF and by Barycenter: " + "; ".join(said)
+    )
+    return _count(good, reason, splits) if good else _not_run()
+
+
+def lowest(
+    frame: pd.DataFrame, panel: Panel, notion: str, method: str, protocol: str
+) -> pd.Series[float]:
+    """Least test violation of a method, as a share of the unfair model's, by split.
+
+    Models that lost more than a little AUC do not count; the unfair one does.
+    """
+    own = curve(frame, panel, notion, method, protocol=protocol)
+    x = f"test_{notion}_{panel[1]}"
+    if own.empty or method not in set(own["method"]):
+        return pd.Series(dtype=float)
+    free = own[own["method"] == "unfair"].set_index("split")
+    kept = own[own["split"].map(free["test_auc"]) - own["test_auc"] <= AUC_KEPT]
+    share: pd.Series[float] = kept.groupby("split")[x].min() / free[x]
+    return share
+
+
+def post(evidence: Evidence, protocol: str) -> Verdict:
+    """7: in post-processing the adjusted cost falls from about 1e-2 to 1e-4, PDP to zero."""
+    runs = evidence.frame[evidence.frame["experiment"] == "postprocess"]
+    runs = runs[runs["protocol"] == protocol]
+    if runs.empty:
+        return _not_run()
+    # Before and after, or epoch by epoch, of which the second half is with the penalty.
+    series = {name: np.array(runs[name].tolist()) for name in ("adjusted", "pdp", "auc")}
+    cost, pdp, auc = (each[:, [each.shape[1] // 2 - 1, -1]].mean(0) for each in series.values())
+    good = [cost[1] <= cost[0] / 30, pdp[1] <= pdp[0] / 10]
+    sizes = [10**-2.5 <= cost[0] <= 10**-1.5, 10**-4.5 <= cost[1] <= 10**-3.5]
+    span = f"epoch {POSTPROCESS_EPOCHS} to {2 * POSTPROCESS_EPOCHS}"
+    if protocol == "full":
+        span = "the unfair model to where the penalty alone leads it"
+    reason = (
+        f"from {span}, {len(runs)} seeds, training people: adjusted cost a person {cost[0]:.1e} to "
+        f"{cost[1]:.1e} (a factor of {cost[0] / cost[1]:.3g}), PDP {pdp[0]:.3f} to "
+        f"{pdp[1]:.4f}, AUC {auc[0]:.4f} to {auc[1]:.4f}"
+    )
+    return _count([*good, *sizes], reason, len(runs))
+
+
+def smoothing(evidence: Evidence, protocol: str) -> Verdict:
+    """8: epsilon 0.1 and 1 push scores to the ends and leave them unfair; 10 has no effect."""
+    return _by_both(_pushed, evidence, protocol)
+
+
+def _pushed(evidence: Evidence, protocol: str, method: str) -> Verdict:
+    runs, free = _smoothed(evidence, protocol, method)
+    if runs.empty or free.empty:
+        return _not_run()
+    before = free.set_index("split")
+    good, said = [], []
+    for epsilon in VIOLIN_EPSILONS:
+        own = runs[(runs["epsilon"] == epsilon) & (runs["alpha"] == 0.9)].set_index("split")
+        left = float((own["test_pdp_sex"] / before["test_pdp_sex"]).mean())
+        lost = float((before["test_auc"] - own["test_auc"]).mean())
+        ends = _at_ends(own)
+        said.append(f"{epsilon:g}: {left:.0%} left, {ends:.0%} at the ends, AUC {-lost:+.4f}")
+        if epsilon in (0.1, 1.0):
+            base = _at_ends(runs[(runs["epsilon"] == EPSILON) & (runs["alpha"] == 0.9)])
+            good += [left > 0.5, ends > max(2 * base, 0.5)]
+        if epsilon == 10.0:
+            good.append(left > 0.95 and abs(lost) < 1e-3)
+    reason = (
+        f"at alpha 0.9, by epsilon, the share of PDP left, of scores within {ENDS:g} of 0 or 1, "
+        "and the change of AUC: " + "; ".join(said)
+    )
+    return _count(good, reason, runs["split"].nunique())
+
+
+def single(evidence: Evidence, protocol: str) -> Verdict:
+    """9: a single update is often enough."""
+    frame = evidence.frame[evidence.frame["protocol"] == protocol]
+    runs = frame[(frame["dataset"] == "adult") & (frame["experiment"] == "curves")]
+    runs = runs[runs["method"].isin(["unfair", "coordinate"])]
+    by = {(r["notion"], r["alpha"], r["split"], r["sweeps"]): r for r in runs.to_dict("records")}
+    good, said = [], []
+    for notion, alpha, split, sweeps in sorted(by):
+        if sweeps != 1 or (notion, alpha, split, 100) not in by:
+            continue
+        x = f"test_{notion}_sex+race"
+        one, many = (by[notion, alpha, split, k][x] / by["", 0.0, split, 0][x] for k in (1, 100))
+        good.append(one <= many + 0.1)
+        said.append(f"{notion.upper()} {alpha:g}: {one:.0%} and {many:.0%}")
+    if not good:
+        return _not_run()
+    reason = (
+        "share of the test violation by sex and race that is left with one sweep a batch and with "
+        "up to 100: " + "; ".join(said)
+    )
+    word = HOLDS if np.mean(good) > 0.5 else MIXED if any(good) else FAILS
+    return Verdict(word, reason, _of(good), len({split for _, _, split, k in by if k == 1}))
+
+
+def best(evidence: Evidence, protocol: str) -> Verdict:
+    """10: epsilon 1e-3 is the best of 1e-4 to 1e-1."""
+    return _by_both(_ranked, evidence, protocol)
+
+
+def _ranked(evidence: Evidence, protocol: str, method: str) -> Verdict:
+    table = by_epsilon(evidence, protocol, method)
+    if table.empty:
+        return _not_run()
+    better = [d.above(0) or not d.splits for d in table["difference"]]
+    worse = [d.below(0) for d in table["difference"]]
+    reason = (
+        f"at equal PDP its AUC is above the other's (or the other does not come so low) in "
+        f"{_of(better)} comparisons and below it in {sum(worse)}; "
+    ) + _extremes(table, "epsilon")
+    word = HOLDS if all(better) else FAILS if any(worse) and not any(better) else MIXED
+    splits = max(d.splits for d in table["difference"])
+    return Verdict(word, reason, _of(better), splits)
+
+
+def by_epsilon(evidence: Evidence, protocol: str, method: str = "otf") -> pd.DataFrame:
+    """Compare the AUC of epsilon 1e-3 with that of others, at equal PDP by sex."""
+    runs, free = _smoothed(evidence, protocol, method)
+    rows = []
+    for epsilon in (1e-4, 1e-2, 1e-1):
+        own, other = (
+            pd.concat([free, runs[runs["epsilon"] == e]]).sort_values(["split", "alpha"])
+            for e in (EPSILON, epsilon)
+        )
+        for share in SHARES if len(runs) and len(free) else ():
+            if own["test_pdp_sex"].isna().any():
+                continue
+            found = difference(own, other, free, "test_pdp_sex", "test_auc", share)
+            reach = difference(own, own, free, "test_pdp_sex", "test_auc", share)
+            if reach.splits:
+                rows.append({"epsilon": epsilon, "share": share, "difference": found})
+    return pd.DataFrame(rows, columns=["epsilon", "share", "difference"])
+
+
+CLAIMS: dict[str, Callable[[Evidence, str], Verdict]] = {
+    "For PDP, OTF is on par with the baselines on all four datasets.": par,
+    "For PEO it beats Norm on Adult for both attributes, most at low violation.": adult,
+    "For PEO it beats Norm on Diabetes, most on the train set.": diabetes,
+    "For PEO it beats Norm on Bank's train set.": bank,
+    "On Dutch no method wins.": dutch,
+    "OTF handles several and continuous attributes, where Barycenter can't.": several,
+    "In post-processing the adjusted cost falls from about 1e-2 to 1e-4 while the violation goes "
+    "to zero.": post,
+    "Epsilon 0.1 and 1 push scores to the ends and leave them unfair; 10 has no effect.": smoothing,
+    "A single update of the duals is often enough.": single,
+    "Epsilon 1e-3 is the best of 1e-4 to 1e-1.": best,
+}
+
+
+def _judge(
+    rows: pd.DataFrame,
+    good: Callable[[Difference], bool],
+    what: str,
+    bad: Callable[[Difference], bool] = lambda d: d.below(0),
+) -> Verdict:
+    """Count the comparisons that are as claimed, by attribute, and name the extremes."""
+    rows = _reached(rows)
+    if rows.empty:
+        return _not_run()
+    right, wrong = ([each(d) for d in rows["difference"]] for each in (good, bad))
+    parts, failing = [], []
+    pairs = list(zip(rows["dataset"], rows["attribute"]))
+    for pair in dict.fromkeys(pairs):
+        own = [k for k, p in enumerate(pairs) if p == pair]
+        fine, against = [right[k] for k in own], sum(wrong[k] for k in own)
+        said = f" ({against} reversed)" if against else ""
+        parts.append(f"{title(PANEL_OF[pair])} {_of(fine)}{said}")
+        failing += [] if all(fine) or len(own) == len(rows) else [parts[-1]]
+    reason = f"{what} in {_of(right)} comparisons ({'; '.join(parts)}); {_extremes(rows, 'panel')}"
+    found = _count(right, reason, int(rows["ran"].max()), sum(wrong))
+    return replace(found, failing="; ".join(failing))
+
+
+def _reached(rows: pd.DataFrame) -> pd.DataFrame:
+    """Keep comparisons that more than half the splits reach."""
+    kept = [d.splits > r / 2 for d, r in zip(rows["difference"], rows["ran"])]
+    return rows[np.array(kept, dtype=bool)]
+
+
+def _apart(rows: pd.DataFrame) -> pd.DataFrame:
+    """Leave out attributes taken together, which would be counted twice."""
+    return rows[rows["attribute"] != BOTH]
+
+
+def _extremes(rows: pd.DataFrame, by: str) -> str:
+    """Name the lowest and the highest difference."""
+    rows = rows[np.array([d.splits > 0 for d in rows["difference"]], dtype=bool)]
+    means = [d.mean for d in rows["difference"]]
+
+    def name(k: int) -> str:
+        row = rows.iloc[k]
+        where = (
+            f"epsilon {row['epsilon']:g}"
+            if by == "epsilon"
+            else (
+                f"{title(PANEL_OF[row['dataset'], row['attribute']])}, {row['notion'].upper()}, "
+                f"against {row['against'].capitalize()}"
+            )
+        )
+        return f"{row['difference']} ({where}, at {row['share']:g} of the violation)"
+
+    return f"lowest {name(int(np.argmin(means)))}, highest {name(int(np.argmax(means)))}"
+
+
+def _most(found: Verdict, more: float, less: float, where: str, than: str) -> Verdict:
+    """Add whether the gain is largest where the claim says."""
+    if found.word == UNKNOWN or np.isnan(more - less):
+        return found
+    word = MOSTLY if found.word == HOLDS and more <= less else found.word
+    reason = f"{found.reason}; mean difference {more:+.4f} at {where}, {less:+.4f} at {than}"
+    return replace(found, word=word, reason=reason)
+
+
+def _mean(rows: pd.DataFrame, shares: tuple[float, ...] = SHARES) -> float:
+    rows = _reached(rows)
+    reached = [
+        d.mean for d, s in zip(rows["difference"], rows["share"]) if d.splits and s in shares
+    ]
+    return float(np.mean(reached)) if reached else np.nan
+
+
+def _by_both(
+    judge: Callable[[Evidence, str, str], Verdict], evidence: Evidence, protocol: str
+) -> Verdict:
+    """Judge converged duals, and the published ascent beside them."""
+    found, published = (judge(evidence, protocol, method) for method in ("otf", "coordinate"))
+    return found if published.word == UNKNOWN else replace(found, published=published)
+
+
+def _smoothed(evidence: Evidence, protocol: str, method: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return a method's runs by smoothing, and the unfair models of their splits."""
+    frame = evidence.frame[evidence.frame["protocol"] == protocol]
+    runs = frame[(frame["experiment"] == "epsilon") & (frame["method"] == method)]
+    if runs.empty:
+        return runs, runs
+    free = panel_runs(frame, PANEL_OF["adult", "sex"])
+    free = free[(free["method"] == "unfair") & free["split"].isin(runs["split"])]
+    return runs, free
+
+
+def _at_ends(runs: pd.DataFrame) -> float:
+    """Share of scores near 0 or 1, mean over the two groups."""
+    lists = [q for name in ("Female", "Male") for q in runs[f"quantiles_{name}"].dropna()]
+    scores = np.array(lists)
+    return float(((scores < ENDS) | (scores > 1 - ENDS)).mean())
+
+
+def _count(good: list[bool], reason: str, splits: int, reversed_: int = 0) -> Verdict:
+    """Judge by how many things are as a claim says, and how many the opposite."""
+    word = HOLDS if all(good) else MIXED if any(good) else FAILS
+    if word == MIXED and np.mean(good) >= ENOUGH and not reversed_:
+        word = MOSTLY
+    return Verdict(word, reason, _of(good), splits)
+
+
+def _of(good: list[bool]) -> str:
+    return f"{sum(good)} of {len(good)}"
+
+
+def _not_run() -> Verdict:
+    return Verdict(UNKNOWN, "")

@@ -1,0 +1,247 @@
+"""One file of arrays and text that can't run code: safetensors, with JSON in its metadata.
+
+`write` takes nested plain Python (None, numbers, text, lists, tuples, dicts with text for keys),
+with arrays and the dataclasses of a closed table anywhere in it; `read` gives it back. Arrays
+become tensors of the file, everything else is JSON. A JSON object whose one key begins with "$"
+stands for what JSON lacks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from otfair._io.files import write_bytes
+
+Known: TypeAlias = Mapping[str, type]  # the dataclasses that a file may hold, by name
+FilePath: TypeAlias = str | os.PathLike[str]
+
+FORMAT, VERSION = "otfair", 1
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64)
+NATURALS = (torch.bool, torch.uint8, torch.uint16, torch.uint32, torch.uint64)
+LARGEST_HEADER = 100_000_000  # bytes; safetensors reads no more
+
+
+class UnstorableError(ValueError):
+    """A value that is more than data, such as a function."""
+
+
+def write(path: FilePath, content: Any, known: Known) -> None:
+    """Write a file at once: whoever reads it sees the old one or the new one, never a part.
+
+    Parameters
+    ----------
+    path : the file. Its folder must be there.
+    content : nested plain Python, arrays, and dataclasses of `known`.
+    known : the dataclasses that may be stored, by the name they get in the file.
+    """
+    tensors: dict[str, Tensor] = {}
+    text = json.dumps(pack(content, known, tensors), allow_nan=False)
+    metadata = {"format": FORMAT, "version": str(VERSION), "content": text}
+    metadata["sha256"] = _digest(text, tensors)
+    data = safetensors.torch.save(tensors, metadata)
+    if (size := int.from_bytes(data[:8], "little")) > LARGEST_HEADER:
+        raise ValueError(
+            f"the model has {size} bytes of text, more than the {LARGEST_HEADER} that can be read "
+            "again. Shorten `history_`, which is most of it."
+        )
+    write_bytes(Path(path), data)
+
+
+def read(path: FilePath, known: Known) -> Any:
+    """Read what `write` wrote; whatever else is there is a `ValueError`.
+
+    The text is looked at before the rest is read, so that a large foreign file costs nothing.
+    """
+    path = Path(path)
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        length = int.from_bytes(file.read(8), "little")
+        if not 0 < length <= min(size - 8, LARGEST_HEADER):
+            raise _damaged(path, "it is no safetensors file, or only the beginning of one")
+        metadata = _metadata(path, file.read(length))
+        file.seek(0)
+        data = file.read()
+    try:
+        tensors = safetensors.torch.load(data)
+    except Exception as error:  # whatever the parser makes of it
+        raise _damaged(path, str(error)) from error
+    text, digest = metadata.get("content"), metadata.get("sha256")
+    if not isinstance(text, str) or digest != _digest(text, tensors):
+        raise _damaged(path, "its content does not match its checksum")
+    with as_written(path):
+        return unpack(json.loads(text), known, tensors)
+
+
+@contextlib.contextmanager
+def as_written(path: FilePath) -> Iterator[None]:
+    """Turn the surprises of content that this library did not write into a `ValueError`."""
+    surprises = (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError)
+    try:
+        yield
+    except (*surprises, ValueError) as error:
+        reason = f"{type(error).__name__}: {error}" if isinstance(error, surprises) else str(error)
+        raise ValueError(
+            f"`{path}` does not hold what otfair writes ({reason}). Save the model again, with the "
+            "version of otfair that is to load it."
+        ) from error
+
+
+def pack(value: Any, known: Known, tensors: dict[str, Tensor], where: str = "") -> Any:
+    """Turn a value into JSON, adding its arrays to `tensors` under the name of their place."""
+    for name, kind in known.items():
+        if type(value) is kind:
+            parts = {f.name: getattr(value, f.name) for f in fields(kind)}
+            return {f"${name}": pack(parts, known, tensors, where)}
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else {"$float": str(float(value))}
+    if isinstance(value, Tensor):
+        return {"$tensor": _add(value, tensors, where)}
+    if isinstance(value, np.ndarray):
+        return _pack_array(value, known, tensors, where)
+    if isinstance(value, range):
+        return {"$range": [value.start, value.stop, value.step]}
+    if isinstance(value, dict) and all(isinstance(k, str) and k[:1] != "$" for k in value):
+        return {k: pack(v, known, tensors, f"{where}.{k}".strip(".")) for k, v in value.items()}
+    is_index = isinstance(value, pd.Index) and not isinstance(value, pd.MultiIndex)
+    if is_index or type(value) in (list, tuple):
+        items = [pack(v, known, tensors, f"{where}.{i}") for i, v in enumerate(value)]
+        return items if type(value) is list else {"$index" if is_index else "$tuple": items}
+    raise UnstorableError(
+        f"`{where}` is of the type {type(value).__name__}, which a file without code can't hold."
+    )
+
+
+def unpack(stored: Any, known: Known, tensors: Mapping[str, Tensor]) -> Any:
+    """Turn JSON and tensors back into what `pack` was given."""
+    if isinstance(stored, list):
+        return [unpack(v, known, tensors) for v in stored]
+    if not isinstance(stored, dict):
+        return stored
+    if not any(name.startswith("$") for name in stored):
+        return {name: unpack(v, known, tensors) for name, v in stored.items()}
+    ((tag, inside),) = stored.items()
+    if tag == "$tensor":
+        return tensors[inside].clone()
+    if tag == "$array":
+        return np.array(tensors[inside].numpy())
+    name = tag[1:]
+    # A list or dict in the file itself: a range of it could be of any length.
+    if name in known and isinstance(inside, dict):
+        return known[name](**unpack(inside, known, tensors))
+    if name in _FROM_LIST and isinstance(inside, list):
+        return _FROM_LIST[name](unpack(inside, known, tensors))
+    if tag == "$float":
+        return float(inside)
+    raise ValueError(f"it holds a {name!r} that this version can't read")
+
+
+def _text(value: list[Any]) -> np.ndarray:
+    width, items = value
+    if not isinstance(items, list) or width < 1 or not _is_packed(width, items):
+        raise ValueError(f"it holds texts of {width} characters each")
+    return np.array(items, dtype=f"<U{width}")
+
+
+def _is_packed(width: int, items: list[str]) -> bool:
+    """Whether an array of text is not mostly padding: a small file must not make a large array."""
+    return width * len(items) <= 256 + 16 * sum(map(len, items))
+
+
+def _objects(value: list[Any]) -> np.ndarray:
+    out = np.empty(len(value), dtype=object)
+    for i, item in enumerate(value):  # one by one, or tuples would become a second axis
+        out[i] = item
+    return out
+
+
+_FROM_LIST: dict[str, Callable[[list[Any]], Any]] = {
+    "tuple": tuple,
+    "index": pd.Index,
+    "range": lambda value: range(*value),
+    "text": _text,
+    "objects": _objects,
+}
+
+
+def _pack_array(value: np.ndarray, known: Known, tensors: dict[str, Tensor], where: str) -> Any:
+    if value.dtype.kind == "U" and value.ndim == 1:
+        items = value.tolist()
+        for width in (value.dtype.itemsize // 4, max([1, *map(len, items)])):
+            if _is_packed(width, items):
+                return {"$text": [width, items]}
+    if value.dtype.kind == "O" and value.ndim == 1:
+        return {"$objects": pack(list(value), known, tensors, where)}
+    try:
+        tensor = torch.from_numpy(np.array(value, dtype=value.dtype.newbyteorder("="), order="C"))
+    except TypeError:
+        raise _unstorable(where, value.dtype) from None
+    return {"$array": _add(tensor, tensors, where)}
+
+
+def _unstorable(where: str, dtype: Any) -> UnstorableError:
+    return UnstorableError(f"`{where}` is an array of {dtype}, which can't be stored.")
+
+
+def _add(tensor: Tensor, tensors: dict[str, Tensor], where: str) -> str:
+    if tensor.dtype not in FLOATS + INTEGERS + NATURALS or tensor.layout is not torch.strided:
+        raise _unstorable(where, f"{tensor.dtype}, {tensor.layout}")
+    while where in tensors or not where:
+        where += "'"
+    tensors[where] = tensor.detach().cpu().contiguous().clone()  # no memory in common
+    return where
+
+
+def _digest(text: str, tensors: Mapping[str, Tensor]) -> str:
+    """Checksum of everything: a bit that flips in a weight is noticed."""
+    digest = hashlib.sha256(text.encode(errors="surrogatepass"))
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def _metadata(path: Path, header: bytes) -> dict[str, Any]:
+    """Metadata of a file of this format and version."""
+    try:
+        metadata = json.loads(header).get("__metadata__") or {}
+        received, version = metadata.get("format"), metadata.get("version")
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise _damaged(path, "its header is no JSON") from error
+    if received != FORMAT:
+        raise ValueError(
+            f"`{path}` is not a model of otfair: its format is {received!r}, not {FORMAT!r}. Pass "
+            "a file that `save_model` wrote."
+        )
+    if not (isinstance(version, str) and version.isdecimal() and len(version) < 9):
+        raise _damaged(path, f"its version is {version!r}")
+    if int(version) != VERSION:
+        raise ValueError(
+            f"`{path}` has version {version} of the format, and this otfair reads version "
+            f"{VERSION}. Upgrade otfair, or save the model with the version that is installed here."
+        )
+    return dict(metadata)
+
+
+def _damaged(path: Path, reason: str) -> ValueError:
+    return ValueError(
+        f"`{path}` is damaged, or was not written by otfair ({reason}). Copy or save it again."
+    )

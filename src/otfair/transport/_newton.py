@@ -1,0 +1,139 @@
+"""Semi-dual solver: damped proximal Newton on one variable a constraint, annealed if need be.
+
+Maths: docs/derivation.md, section 9. Letters follow the paper.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg.lapack import dposv
+
+from otfair.transport._problem import Point, SemiDual, Solved, TransportProblem
+from otfair.transport._status import Status
+
+logger = logging.getLogger(__name__)
+
+DIRECT = 100  # evaluations before annealing
+COARSE = 1e-2  # residual that ends a stage of annealing
+FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-10, 1e-14, 1e12
+GROW, SHRINK, CURB = 8.0, 10.0, 3.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Newton:
+    """Settings of the Newton solver.
+
+    Parameters
+    ----------
+    tol : relative residual at which it stops.
+    max_evaluations : of the semi-dual, over all stages.
+    """
+
+    tol: float = 1e-8
+    max_evaluations: int = 2000
+
+    def solve(self, problem: TransportProblem, init: np.ndarray | None = None) -> Solved:
+        """Maximise the semi-dual from `init` (zero by default)."""
+        semi, limit = SemiDual(problem), self.max_evaluations
+        mu = np.zeros(len(problem.target)) if init is None else init
+        mu, point, residual, used = ascend(semi, mu, self.tol, min(DIRECT, limit))
+        if residual > self.tol and used < limit:
+            logger.debug("residual %.2e after %d evaluations; annealing", residual, used)
+            start, count = anneal(problem, problem.epsilon, limit - used)
+            retry = ascend(semi, start, self.tol, limit - used - count)
+            used += count + retry[3]
+            if retry[2] < residual:
+                mu, point, residual, _ = retry
+        status = Status.EVALUATION_LIMIT if used >= limit else Status.STALLED
+        if residual <= self.tol:  # which NaN is not
+            status = Status.CONVERGED
+        return mu, point, status, residual, used
+
+
+def anneal(problem: TransportProblem, end: float, budget: int) -> tuple[np.ndarray, int]:
+    """Follow the optimum from a large smoothing down to `end`; returns mu and evaluations used."""
+    mu, used = np.zeros(len(problem.target)), 0
+    tau = float(problem.distances.max() - problem.distances.min())
+    while tau > end and used < budget:
+        mu, _, _, count = ascend(SemiDual(problem, tau), mu, COARSE, min(DIRECT, budget - used))
+        used, tau = used + count, tau / 4
+    return mu, used
+
+
+def ascend(
+    semi: SemiDual, mu: np.ndarray, tol: float, budget: int
+) -> tuple[np.ndarray, Point, float, int]:
+    """Levenberg-Marquardt ascent; returns mu, the point there, its residual, evaluations used."""
+    problem, gamma = semi.problem, semi.problem.slack
+    unit, eye = problem.total / semi.tau, np.eye(len(mu))
+    point = semi.at(mu)
+    rounding = 1e-9 * semi.tau * float(problem.mass @ (1 + abs(point.lse)))
+    residual = best = problem.residual(point.f, mu)
+    delta, growth, used = FIRST_DAMPING, GROW, 1
+    H, stale = point.near.curvature, False  # that of a solution nearby is good for a first step
+    while residual > tol and used < budget and delta < MOST_DAMPING:
+        if H is None or stale:
+            H, stale = semi.curvature(point), False
+        B, r = H + delta * unit * eye, point.r
+        x = proximal_step(B, r + B @ mu, gamma, mu)
+        step, new = x - mu, semi.at(x)
+        used += 1
+        loss = float(gamma @ (np.abs(x) - np.abs(mu)))
+        bend = float(step @ H @ step)
+        model = float(r @ step) - 0.5 * bend - loss
+        gain = new.value - point.value - loss
+        if abs(model) < rounding:  # differences of L drown; integrate its gradient instead
+            gain = 0.5 * float((r + new.r) @ step) - loss
+        new_residual = problem.residual(new.f, x)
+        ratio = gain / model if model > 0 else -1.0
+        if ratio > 1e-3 or new_residual < 0.5 * best:
+            delta = max(delta / SHRINK, LEAST_DAMPING) if ratio > 0.25 else 2 * delta
+            mu, point, residual, growth, stale = x, new, new_residual, GROW, True
+            best = min(best, residual)
+        else:
+            delta, growth = delta * growth, growth * GROW
+            if model > rounding:  # less beside the curvature along the step would not shorten it
+                delta = max(delta, CURB * bend / (unit * float(step @ step)))
+    return mu, replace(point, near=replace(point.near, curvature=H)), residual, used
+
+
+def proximal_step(B: np.ndarray, q: np.ndarray, gamma: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """argmin_x 1/2 x'Bx - q'x + gamma'|x| by feature-sign search from `start`; B is definite."""
+    free = gamma <= 0
+    if free.all():
+        return _solve(B, q)
+    x, sign = start, np.sign(start)
+    active = free | (x != 0)
+    for _ in range(4 * len(x) + 20):
+        if active.any():
+            a = active.nonzero()[0]
+            y = np.zeros_like(x)
+            y[a] = _solve(B[a][:, a], (q - gamma * sign)[a])
+            crossing = (~free & (y * sign < 0)).nonzero()[0]
+            if len(crossing):  # the best of y and of where a coordinate is zero on the way there
+                stops = [x + x[k] / (x[k] - y[k]) * (y - x) for k in crossing]
+                for k, stop in zip(crossing, stops):
+                    stop[k] = 0.0
+                y = min([y, *stops], key=lambda z: float(z @ (0.5 * B @ z - q) + gamma @ np.abs(z)))
+            x = y
+            active = free | (x != 0)
+            sign = np.sign(x)
+            if len(crossing):  # solve again with the new signs
+                continue
+        slope = B @ x - q
+        excess = np.where(active, 0.0, np.abs(slope) - gamma)
+        c = int(excess.argmax())
+        if excess[c] <= 1e-12 * (gamma[c] + abs(q[c])):
+            break
+        active[c], sign[c] = True, -np.sign(slope[c])
+    return x
+
+
+def _solve(B: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """B^-1 q for a definite B, or the least-squares solution where rounding makes it indefinite."""
+    x: np.ndarray
+    _, x, failed = dposv(B, q)
+    return np.linalg.lstsq(B, q, rcond=None)[0] if failed else x

@@ -1,0 +1,246 @@
+"""The four costs: exact, smooth, relaxed and adjusted transport of scores to fairness.
+
+Maths: docs/derivation.md, sections 1, 6, 7 and 8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from numbers import Real
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+
+from otfair._io.arrays import Array, to_vector
+from otfair.geometry import Geometry
+from otfair.notions import Constraints
+from otfair.transport._coordinate import Coordinate
+from otfair.transport._exact import solve_exact
+from otfair.transport._newton import Newton
+from otfair.transport._problem import Point, TransportProblem, namespace
+from otfair.transport._results import AdjustedTransport, Transport
+from otfair.transport._status import TransportError
+
+Method: TypeAlias = Newton | Coordinate
+Solver: TypeAlias = Method | str
+Init: TypeAlias = Transport | Array | None
+
+
+def exact_otf(
+    scores: Array,
+    geometry: Geometry,
+    constraints: Constraints,
+    *,
+    slack: Array = 0.0,
+    throw: bool = True,
+) -> Transport:
+    """Cheapest transport of the scores to fair ones, without smoothing: a linear program.
+
+    Solved by HiGHS; past 20 000 pairs of a person and a type, on pairs generated from the annealed
+    semi-dual until the duality gap certifies the optimum. `plan(sparse=True)` is a transport
+    between real people.
+
+    Parameters
+    ----------
+    scores : (n,) in (0, 1].
+    geometry : `PointCloud` or `CostMatrix`.
+    constraints : from a notion, or `Constraints.from_matrix`.
+    slack : violation allowed, a number or one a row of G.
+    throw : raise `TransportError` on failure; otherwise return it in `status`.
+
+    Examples
+    --------
+    Two people of different groups, a distance 1 apart: half the gap must travel.
+
+    >>> import otfair
+    >>> fair = otfair.DemographicParity().constraints(["a", "b"])
+    >>> t = otfair.exact_otf([0.9, 0.5], otfair.CostMatrix([[0, 1], [1, 0]]), fair)
+    >>> round(t.value, 6), t.fair_scores.round(6)
+    (0.2, array([0.7, 0.7]))
+    """
+    problem = TransportProblem(scores, geometry, constraints, 0.0)
+    return _checked(solve_exact(problem.with_slack(problem.read_slack(slack))), throw)
+
+
+def smooth_otf(
+    scores: Array,
+    geometry: Geometry,
+    constraints: Constraints,
+    epsilon: float = 1e-3,
+    slack: Array = 0.0,
+    solver: Solver = "newton",
+    init: Init = None,
+    throw: bool = True,
+    **options: Any,
+) -> Transport:
+    """Transport the scores to fair ones, smoothed by entropy.
+
+    Parameters
+    ----------
+    scores : (n,) in (0, 1].
+    geometry : `PointCloud` or `CostMatrix`.
+    constraints : from a notion, or `Constraints.from_matrix`.
+    epsilon : smoothing, in units of the scaled cost.
+    slack : violation allowed, a number or one a row of G.
+    solver : "newton", "coordinate" (the published scheme), or a `Newton` or `Coordinate`.
+    init : where to start: a solution of a nearby problem, or its constraint duals (d,).
+    throw : raise `TransportError` on failure; otherwise return it in `status`.
+    **options : settings of the solver, such as ``tol=1e-10`` or ``max_sweeps=1``.
+
+    Examples
+    --------
+    >>> import otfair
+    >>> fair = otfair.DemographicParity().constraints(["a", "a", "b", "b"])
+    >>> people = otfair.PointCloud([[0.0], [1.0], [0.1], [0.9]])
+    >>> t = otfair.smooth_otf([0.9, 0.6, 0.5, 0.2], people, fair, epsilon=1e-3)
+    >>> t.converged, t.fair_scores.round(3)
+    (True, array([0.66, 0.44, 0.74, 0.36]))
+    """
+    problem = _smooth_problem(scores, geometry, constraints, epsilon, init)
+    method = _solver(solver, options)
+    return _solve(problem, problem.read_slack(slack), method, init, throw)
+
+
+def relaxed_otf(
+    scores: Array,
+    geometry: Geometry,
+    constraints: Constraints,
+    epsilon: float = 1e-3,
+    slack: Array = 0.0,
+    solver: Solver = "newton",
+    init: Init = None,
+    throw: bool = True,
+    **options: Any,
+) -> Transport:
+    """Transport the scores to any that are no more unfair than they are now, smoothed by entropy.
+
+    This is what smoothing alone costs: `smooth_otf` with the slack ``|G h - b|`` (or `slack`,
+    where that is larger). The parameters are those of `smooth_otf`.
+    """
+    problem = _smooth_problem(scores, geometry, constraints, epsilon, init)
+    relaxed = np.maximum(problem.read_slack(slack), np.abs(problem.violation))
+    return _solve(problem, relaxed, _solver(solver, options), init, throw)
+
+
+def adjusted_otf(
+    scores: Array,
+    geometry: Geometry,
+    constraints: Constraints,
+    epsilon: float = 1e-3,
+    slack: Array = 0.0,
+    solver: Solver = "newton",
+    init: AdjustedTransport | tuple[Init, Init] | None = None,
+    throw: bool = True,
+    **options: Any,
+) -> AdjustedTransport:
+    """Smooth minus relaxed cost: zero for fair scores, differentiable, the regulariser of OTF.
+
+    The parameters are those of `smooth_otf`; `init` is an earlier result, or the constraint duals
+    of the smooth and of the relaxed problem.
+
+    Examples
+    --------
+    >>> import otfair
+    >>> fair = otfair.DemographicParity().constraints(["a", "a", "b", "b"])
+    >>> people = otfair.PointCloud([[0.0], [1.0], [0.1], [0.9]])
+    >>> a = otfair.adjusted_otf([0.9, 0.6, 0.5, 0.2], people, fair)
+    >>> round(a.value, 4), a.gradient.round(3)
+    (0.0391, array([ 0.049,  0.049, -0.049, -0.049]))
+    >>> abs(otfair.adjusted_otf([0.5, 0.5, 0.5, 0.5], people, fair).value) < 1e-12
+    True
+    """
+    if isinstance(init, AdjustedTransport):
+        init = (init.smooth, init.relaxed)
+    elif init is not None and (not isinstance(init, (tuple, list)) or len(init) != 2):
+        raise ValueError(
+            "`init` must be an earlier result of `adjusted_otf`, or a pair: the duals of the "
+            f"smooth and of the relaxed problem; received {type(init).__name__}."
+        )
+    first, second = init or (None, None)
+    problem = _smooth_problem(scores, geometry, constraints, epsilon, first)
+    method = _solver(solver, options)
+    allowed, unfairness = problem.read_slack(slack), np.abs(problem.violation)
+    above = unfairness > np.maximum(allowed, 1e-12 * problem.size)
+    smooth = _solve(problem, allowed, method, first, throw)
+    # Scores that are fair already make the two problems one: start where the first one ended.
+    near = second if above.any() else smooth
+    relaxed = _solve(problem, np.maximum(allowed, unfairness), method, near, throw)
+
+    mu, nu = smooth.mu, relaxed.mu
+    difference = smooth.prices - relaxed.prices  # (n,), in which eps log h cancels
+    shift = (mu - nu) @ problem.vectors / problem.epsilon  # (K,)
+    if np.abs(shift).max(initial=0.0) <= 1:  # LSE(mu) - LSE(nu) by the shares at nu: all digits
+        change = relaxed.point.mean(np.expm1(shift))
+        difference = -problem.epsilon * namespace(change).log1p(change)
+    linear = problem.target @ (mu - nu) - allowed @ np.abs(mu) + relaxed.problem.slack @ np.abs(nu)
+    price = np.where(above, np.abs(nu) * np.sign(problem.violation), 0.0) @ problem.all_vectors
+    value = float(problem.mass @ difference) + float(linear)
+    slope, moved = (torch.as_tensor(v, device=geometry.device) for v in (price, difference))
+    gradient = problem.weight * (moved + slope[problem.row_types])
+    return AdjustedTransport(smooth, relaxed, value, smooth.like(gradient))
+
+
+def _smooth_problem(
+    scores: Array, geometry: Geometry, constraints: Constraints, epsilon: float, init: Any
+) -> TransportProblem:
+    """State the problem, or change the scores of an earlier one of the same people."""
+    if not isinstance(epsilon, Real) or not epsilon > 0:
+        raise ValueError(
+            f"`epsilon` must be positive; received {epsilon!r}. Without smoothing, use `exact_otf`."
+        )
+    if isinstance(init, Transport):
+        p = init.problem
+        if p.geometry is geometry and p.constraints is constraints and p.epsilon == epsilon:
+            return p.with_scores(scores)
+    return TransportProblem(scores, geometry, constraints, epsilon)
+
+
+def _solve(
+    problem: TransportProblem, slack: np.ndarray, solver: Method, init: Init, throw: bool
+) -> Transport:
+    problem = problem.with_slack(slack)
+    if isinstance(init, Transport):
+        if isinstance(init.point, Point) and init.problem.distances is problem.distances:
+            problem.near = init.point.near
+        init = init.constraint_duals
+    if init is not None:
+        init = to_vector(init, "init", len(slack), "constraint").cpu().numpy() * problem.unit
+    with np.errstate(all="ignore"):  # where numbers overflow, the status tells
+        mu, point, status, residual, iterations = solver.solve(problem, init)
+        prices = problem.epsilon * (problem.log_scores - point.lse)
+        linear = float(problem.target @ mu - problem.slack @ np.abs(mu))
+        value = float(problem.mass @ (prices - problem.epsilon)) + linear
+        primal_value = value - linear + float(mu @ (problem.vectors @ point.f))
+    transport = Transport(
+        problem=problem,
+        mu=mu,
+        prices=prices,
+        point=point,
+        value=value,
+        primal_value=primal_value,
+        residual=residual,
+        status=status,
+        iterations=iterations,
+    )
+    return _checked(transport, throw)
+
+
+def _solver(solver: Solver, options: dict[str, Any]) -> Method:
+    known: dict[Any, Method] = {"newton": Newton(), "coordinate": Coordinate()}
+    method = solver if isinstance(solver, (Newton, Coordinate)) else known.get(solver)
+    if method is None:
+        raise ValueError(
+            f"unknown solver {solver!r}; pass one of {', '.join(known)}, a `Newton(...)` or a "
+            "`Coordinate(...)`."
+        )
+    names = [field.name for field in fields(method)]
+    if unknown := set(options) - set(names):
+        raise TypeError(f"solver {solver!r} has no options {sorted(unknown)}; it has {names}.")
+    return replace(method, **options)
+
+
+def _checked(transport: Transport, throw: bool) -> Transport:
+    if throw and transport.status.failed:
+        raise TransportError(f"{transport.status} (residual {transport.residual:.2e})")
+    return transport

@@ -1,0 +1,189 @@
+"""Solutions: duals and status as solved, and everything else derived from them when asked for.
+
+Maths: docs/derivation.md, sections 4, 5, 7 and 8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse
+import torch
+from torch import Tensor
+
+from otfair._io.arrays import Array, like_input
+from otfair.transport._problem import Point, Reference, TransportProblem, Vector
+from otfair.transport._status import Status
+
+MAX_DENSE_ENTRIES = 2**26  # of a dense plan: 512 MiB
+
+
+@dataclass(frozen=True, eq=False)
+class Flows:
+    """Score that moves from type to type, (K, K), rows giving and columns receiving.
+
+    Attributes
+    ----------
+    mass : score that goes from people of type k to people of type l; the diagonal stays within a
+        type. Its row sums are the scores of each type.
+    distance : how far it goes on average, in units of the scaled cost; 0 where no score goes.
+    type_names : what the types are called.
+    """
+
+    mass: Array
+    distance: Array
+    type_names: tuple[str, ...]
+
+    @property
+    def cost(self) -> Array:
+        """What each flow costs; sums to the transport cost."""
+        return self.mass * self.distance
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Transport:
+    """Scores transported to fairness, at one epsilon.
+
+    Attributes
+    ----------
+    value : the dual value, which is what the four costs of the paper are (a sum over people).
+    primal_value, gap : the value of `plan()` itself, and its excess over `value`.
+    transport_cost : <C, P>, in units of the scaled cost.
+    score_duals : lambda (n,), the price of a unit of a person's score.
+    constraint_duals : mu (d,), the change of `value` with the target.
+    slack : the violation that was allowed, a row (d,).
+    fair_scores : scores after transport (m,); received mass where rows and columns differ.
+    flows : score that moves between types of people.
+    residual, converged, iterations, status : how good the solution is.
+    """
+
+    problem: TransportProblem = field(repr=False)
+    mu: np.ndarray = field(repr=False)  # (d,), for the scaled rows of the problem
+    prices: Vector = field(repr=False)  # lambda (n,)
+    point: Point | Reference = field(repr=False)  # the shares of each open type
+    value: float
+    primal_value: float
+    residual: float
+    status: Status
+    iterations: int
+
+    @property
+    def gap(self) -> float:
+        """Excess of the plan's own value over the dual value."""
+        return self.primal_value - self.value
+
+    @property
+    def converged(self) -> bool:
+        """Whether the residual is within the tolerance."""
+        return self.status is Status.CONVERGED
+
+    @property
+    def score_duals(self) -> Array:
+        """Price of a unit of each person's score, d value / d h at fixed slack, (n,).
+
+        With sample weights this is the price a copy: d value / d h_i is w_i times it.
+        """
+        return self.like(self.prices)
+
+    @property
+    def constraint_duals(self) -> Array:
+        """Change of the value with the target of each constraint at fixed slack, (d,)."""
+        return self.like(self.mu / self.problem.unit)
+
+    @property
+    def slack(self) -> Array:
+        """Violation of each constraint that was allowed, (d,)."""
+        return self.like(self.problem.slack * self.problem.unit)
+
+    @cached_property
+    def transport_cost(self) -> float:
+        """<C, P>, in units of the scaled cost; times `geometry.scale_` it is in raw units."""
+        return float((self._type_mass * self.problem.spread.mean_cost).sum())
+
+    @cached_property
+    def fair_scores(self) -> Array:
+        """Scores after transport: column sums of the plan over the columns' weights, (m,).
+
+        People without weight receive nothing.
+        """
+        return self.like(self.problem.spread.column_mass(self._type_mass))
+
+    @cached_property
+    def flows(self) -> Flows:
+        """Score that moves between types of people, and how far."""
+        names = self.problem.constraints.type_names
+        zero = self.problem.weight.new_zeros(len(names), len(names))
+        mass = zero.index_add(0, self.problem.row_types, self._type_mass)
+        paid = self._type_mass * self.problem.spread.mean_cost
+        cost = zero.index_add(0, self.problem.row_types, paid)
+        return Flows(self.like(mass), self.like(torch.where(mass > 0, cost / mass, 0.0)), names)
+
+    def plan(self, sparse: bool = False, threshold: float = 1e-12) -> Array:
+        """Return the coupling P (n, m): score that goes from each row to each column person.
+
+        Parameters
+        ----------
+        sparse : return a SciPy CSR array (a sparse COO tensor for tensors in) instead.
+        threshold : with `sparse`, entries at most this share of their person's score are left out;
+            those of an exact plan never are.
+        """
+        n, m = self.problem.geometry.shape
+        if not sparse and n * m > MAX_DENSE_ENTRIES:
+            raise MemoryError(
+                f"a dense plan between {n} and {m} people takes {n * m * 8 / 2**30:.1f} GiB; pass "
+                "`sparse=True`, or use `flows` and `fair_scores`."
+            )
+        plan = self.problem.spread.plan(self._type_mass, threshold if sparse else 0.0)
+        if not sparse:
+            return self.like(plan.to_dense())
+        if self.problem.as_tensor:
+            return plan
+        i, j = plan.indices().cpu().numpy()
+        return scipy.sparse.csr_array((plan.values().cpu().numpy(), (i, j)), plan.shape)
+
+    @cached_property
+    def _type_mass(self) -> Tensor:
+        """Score from each person to each type, shut ones included, (n, K)."""
+        problem = self.problem
+        mass = torch.as_tensor(self.point.share * problem.mass, device=problem.weight.device)
+        everywhere = mass.new_zeros(len(problem.constraints.type_names), mass.shape[1])
+        return everywhere.index_copy_(0, problem.open_types, mass).T
+
+    def like(self, values: Vector) -> Array:
+        """Return numbers in the user's kind of array, theirs to overwrite."""
+        tensor = torch.as_tensor(values, device=self.problem.geometry.device)
+        return like_input(tensor, self.problem.as_tensor)
+
+
+@dataclass(frozen=True, eq=False)
+class AdjustedTransport:
+    """The adjusted cost, which is zero for fair scores, and its gradient.
+
+    Attributes
+    ----------
+    smooth, relaxed : the two solutions.
+    value : smooth minus relaxed value.
+    gradient : d value / d scores (n,), the slack's own dependence on the scores included.
+    """
+
+    smooth: Transport
+    relaxed: Transport
+    value: float
+    gradient: Array = field(repr=False)
+
+    @property
+    def residual(self) -> float:
+        """The larger of the two residuals."""
+        return max(self.smooth.residual, self.relaxed.residual)
+
+    @property
+    def status(self) -> Status:
+        """How the two solves ended: the relaxed one's status where the smooth one converged."""
+        return self.relaxed.status if self.smooth.converged else self.smooth.status
+
+    @property
+    def converged(self) -> bool:
+        """Whether both problems were solved to the tolerance."""
+        return self.status is Status.CONVERGED

@@ -1,0 +1,307 @@
+"""The report in a real browser: it renders, sorts, searches, and asks for nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from browser import Browser, find_chromium
+from reports import HOSTILE, hostile_audit, plain_audit
+from tables_for_commands import loans, otfair, write
+
+SCRIPT = Path(__file__).parents[3] / "scripts" / "chromium.sh"
+PAIRS = "#f1_1p"  # counterparts of the first finding
+ROWS = f"[...document.querySelector('{PAIRS}').tBodies[0].rows]"
+FOCUS = "document.activeElement"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("reports")
+
+
+@pytest.fixture(scope="module")
+def browser(folder):
+    with Browser(folder / "profile") as browser:  # without Chromium this fails; it never skips
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def report(folder):
+    plain_audit().to_html(folder / "report.html")
+    return folder / "report.html"
+
+
+def silent(browser: Browser) -> bool:
+    browser.settle()
+    return browser.complaints == [] and browser.requests == []
+
+
+def test_complaints_and_requests_are_noticed(browser, tmp_path):
+    page = tmp_path / "bad.html"
+    page.write_text(
+        "<img src='http://127.0.0.1:1/x.png'><button onclick='alert(1)'>a</button>"
+        "<script>console.error('oh'); throw new Error('no')</script>"
+    )
+    browser.open(page)
+    assert browser.requests == ["http://127.0.0.1:1/x.png"]
+    assert "console.error: oh" in browser.complaints
+    assert [c for c in browser.complaints if c.startswith("exception: Error: no")]
+    browser.click("button")
+    browser.settle()
+    assert browser.complaints[-1] == "alert: 1"
+
+
+def test_a_report_renders_without_errors_or_requests(browser, report):
+    browser.open(report)
+    assert browser.run("document.title") == "Fairness audit"
+    assert browser.run("document.documentElement.className") == "js"  # our script ran
+    sizes = browser.run(
+        "[...document.querySelectorAll('main section, main article, main > section svg[role]')]"
+        ".map(e => e.getBoundingClientRect()).filter(b => b.width < 50 || b.height < 20).length"
+    )
+    assert sizes == 0  # everything is there to be seen
+    assert browser.run("document.querySelectorAll('svg[role=img]').length") == 3 * 3 + 2 * 6
+    assert silent(browser)
+
+
+def column(browser: Browser, k: int) -> list[float]:
+    return browser.run(f"{ROWS}.map(r => +(r.cells[{k}].dataset.value ?? r.cells[{k}].innerText))")
+
+
+def test_a_table_is_sorted_by_clicks(browser, report):
+    browser.open(report)
+    before = column(browser, 4)
+    button = f"{PAIRS} thead th:nth-child(5) button"
+    browser.click(button)
+    assert column(browser, 4) == sorted(before, reverse=True) != before
+    sort = f"document.querySelector('{PAIRS} thead th:nth-child(5)').ariaSort"
+    assert browser.run(sort) == "descending"
+    browser.click(button)
+    assert column(browser, 4) == sorted(before)
+    assert browser.run(sort) == "ascending"
+    browser.click(f"{PAIRS} thead th:nth-child(1) button")
+    assert column(browser, 0) == [*range(len(before), 0, -1)]
+    assert browser.run(sort) is None
+    assert silent(browser)
+
+
+def test_text_is_sorted_as_text(browser, report):
+    browser.open(report)
+    browser.click("#short thead th:nth-child(2) button")
+    words = browser.run("[...document.querySelectorAll('#short tbody td.t')].map(c => c.innerText)")
+    assert words == sorted(words, reverse=True)
+    assert len(set(words)) == 2
+
+
+def test_ranges_are_sorted_by_their_numbers(browser, report):
+    browser.open(report)
+    browser.click("#f1_1w thead th:nth-child(2) button")
+    browser.click("#f1_1w thead th:nth-child(2) button")
+    cells = "[...document.querySelectorAll('#f1_1w tbody td.v')].map(c => c.innerText)"
+    starts = [
+        float(text.split(" to ")[0].replace(",", ""))
+        for text in browser.run(cells)
+        if " to " in text
+    ]
+    assert len({len(str(int(start))) for start in starts}) > 1  # else text would do, too
+    assert starts == sorted(starts)
+
+
+def test_a_table_is_searched_by_typing(browser, report):
+    browser.open(report)
+    total = browser.run(f"{ROWS}.length")
+    word = browser.run(f"{ROWS}[3].cells[1].innerText.match(/row \\d+,/)[0]")
+    browser.click(f"input[data-table={PAIRS[1:]}]")
+    browser.type(word.upper())
+    seen = browser.run(f"{ROWS}.filter(r => r.checkVisibility()).map(r => r.innerText)")
+    assert 1 <= len(seen) < total
+    assert all(word in text for text in seen)
+    said = f"document.querySelector('input[data-table={PAIRS[1:]}]').closest('p').innerText"
+    assert f"{len(seen)} of {total}" in browser.run(said)
+    browser.type(" nobody is called so")
+    assert browser.run(f"{ROWS}.filter(r => r.checkVisibility()).length") == 0
+    assert silent(browser)
+
+
+def tab_to(browser: Browser, condition: str) -> None:
+    for _ in range(400):
+        browser.press("Tab")
+        if browser.run(condition):
+            return
+    raise AssertionError(f"the keyboard does not reach {condition}")
+
+
+def test_everything_works_from_the_keyboard(browser, report):
+    browser.open(report)
+    browser.press("Tab")
+    assert browser.run(f"{FOCUS}.innerText") == "Skip to the findings"
+    assert browser.run(f"{FOCUS}.getBoundingClientRect().left") >= 0  # seen while it has the focus
+    browser.press("Enter")
+    assert browser.run("location.hash") == "#short"
+    tab_to(browser, f"{FOCUS}.matches('#short thead th:nth-child(3) button')")
+    assert browser.run(f"getComputedStyle({FOCUS}).outlineStyle") == "solid"
+    browser.press("Enter")
+    assert browser.run(f"{FOCUS}.closest('th').ariaSort") == "descending"
+    tab_to(browser, f"{FOCUS}.matches('summary')")
+    opened = browser.run(f"{FOCUS}.parentElement.open")
+    browser.press("Space")
+    assert browser.run(f"{FOCUS}.parentElement.open") is not opened
+    browser.press("Space")
+    tab_to(browser, f"{FOCUS}.matches('input[type=search]')")
+    browser.type("zzz")
+    assert browser.run(f"{FOCUS}.closest('p').innerText").endswith("0 of 20")
+    assert silent(browser)
+
+
+@pytest.mark.parametrize("width", [390, 320, 1000])
+def test_a_page_is_as_wide_as_its_screen(browser, report, width):
+    browser.open(report, width=width, height=844)
+    browser.run("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    assert browser.run("innerWidth") == width
+    assert browser.run("document.documentElement.scrollWidth") == width
+    assert silent(browser)
+
+
+def test_long_names_do_not_widen_a_phone(browser, tmp_path):
+    path = tmp_path / "report.html"
+    hostile_audit().to_html(path)
+    browser.open(path, width=390, height=844)
+    browser.run("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    assert browser.run("document.documentElement.scrollWidth") == 390
+
+
+def test_the_report_on_a_model_asks_for_nothing(browser, tmp_path):
+    frame = loans(150).rename(columns={"area": HOSTILE})
+    table = write(frame, tmp_path / "t.csv")
+    said = otfair(
+        "fit", table, "--label", "granted", "--sensitive", "sex", "--alpha", 0.5, "--alphas",
+        "0,0.5", "--no-audit", "-o", tmp_path / "model",
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    for width in (390, 1000):
+        browser.open(tmp_path / "model" / "report.html", width=width, height=800)
+        assert browser.run("document.documentElement.scrollWidth") == width
+        assert browser.run("document.querySelectorAll('svg').length") == 1
+        assert silent(browser)
+
+
+CONTRAST = """(() => {
+  const light = (colour) => {
+    const parts = colour.match(/[\\d.]+/g).slice(0, 3).map((v) => v / 255)
+      .map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+  };
+  const paper = light(getComputedStyle(document.body).backgroundColor);
+  return ["p", ".note", "nav a", ".warn", "th button", ".ci", ".who"]
+    .map((s) => document.querySelector(s)).filter((e) => e)
+    .map((e) => light(getComputedStyle(e).color))
+    .map((ink) => (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05));
+})()"""
+
+
+def test_text_stands_out_in_light_and_dark(browser, report):
+    papers = []
+    for scheme in ("light", "dark"):
+        browser.open(report, prefers_color_scheme=scheme)
+        contrasts = browser.run(CONTRAST)
+        assert len(contrasts) >= 6
+        assert min(contrasts) >= 4.5  # what WCAG asks of text
+        papers.append(browser.run("getComputedStyle(document.body).backgroundColor"))
+    assert papers[0] == "rgb(255, 255, 255)" != papers[1]
+
+
+def test_on_paper_sections_are_open_and_controls_are_gone(browser, report):
+    browser.open(report)
+    closed = "[...document.querySelectorAll('details.section')].filter(d => !d.open).length"
+    assert browser.run(closed) > 0
+    document = browser.pdf()
+    assert document.startswith(b"%PDF")
+    assert browser.run(closed) == 0
+    browser.send("Emulation.setEmulatedMedia", media="print")
+    for gone in ("nav", ".search", ".skip"):
+        assert browser.run(f"document.querySelector('{gone}').checkVisibility()") is False
+    assert silent(browser)
+
+
+@pytest.mark.parametrize("policy", [True, False])
+def test_a_hostile_table_injects_nothing(browser, tmp_path, policy):
+    path = tmp_path / "report.html"
+    page = hostile_audit().to_html()
+    if not policy:  # escaped, even where nothing else would help
+        page = page.replace(re.search(r"<meta http-equiv.*?>", page).group(), "")
+    path.write_text(page, "utf-8")
+    browser.open(path)
+    browser.run("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    browser.click(f"{PAIRS} thead th:nth-child(3) button")  # what scripts touch stays text
+    browser.click(f"input[data-table={PAIRS[1:]}]")
+    browser.type("<img")
+    assert silent(browser)
+    assert browser.run("document.title") == "Fairness audit"
+    assert browser.run("document.scripts.length") == 1
+    assert (
+        browser.run("document.querySelectorAll('img, iframe, object, link[href^=http]').length")
+        == 0
+    )
+    assert browser.run(
+        "[...document.querySelectorAll('*')].flatMap(e => e.getAttributeNames())"
+        ".filter(name => name.startsWith('on')).length"
+    ) == 0  # fmt: skip
+    assert HOSTILE in browser.run("document.querySelector('h2[id]').textContent")
+
+
+def test_a_cell_of_a_notebook_injects_nothing(browser, tmp_path):
+    path = tmp_path / "cell.html"
+    path.write_text(f"<title>cell</title>{hostile_audit()._repr_html_()}", "utf-8")
+    browser.open(path)
+    assert silent(browser)
+    assert browser.run("document.title") == "cell"
+    assert browser.run("document.querySelectorAll('script, img').length") == 0
+
+
+def test_without_chromium_the_script_is_named(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(RuntimeError, match=r"scripts/chromium\.sh"):
+        find_chromium()
+
+
+@pytest.mark.parametrize(
+    ("there", "user", "calls", "code"),
+    [
+        (("chromium",), 1000, [], 0),  # costs nothing
+        (("apt-get",), 0, ["apt-get update", "apt-get install"], 0),
+        (("apt-get", "sudo"), 1000, ["sudo apt-get update", "sudo apt-get install"], 0),
+        (("apt-get",), 1000, [], 1),
+        ((), 0, [], 1),
+    ],
+)
+def test_the_script_installs_chromium_where_there_is_none(tmp_path, there, user, calls, code):
+    stubs = {
+        "id": f"echo {user}",
+        "chromium": "",
+        # Whatever is installed is a Chromium.
+        "apt-get": 'echo "apt-get $*" >>"$LOG"; /bin/cp "$BIN/id" "$BIN/chromium"',
+        "sudo": 'echo "sudo $*" >>"$LOG"; /bin/cp "$BIN/id" "$BIN/chromium"',
+    }
+    for name in ("id", *there):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{stubs[name]}\n")
+        (tmp_path / name).chmod(0o755)
+    log = tmp_path / "log"
+    run = subprocess.run(
+        ["/bin/sh", SCRIPT], capture_output=True, text=True, check=False,
+        env={"PATH": str(tmp_path), "LOG": str(log), "BIN": str(tmp_path)} | _locale(),
+    )  # fmt: skip
+    assert run.returncode == code
+    assert run.stderr.count("\n") == code  # one line, if it fails
+    done = log.read_text().splitlines() if log.exists() else []
+    assert len(done) == len(calls)
+    for line, call in zip(done, calls):
+        assert line.startswith(call)
+    assert all("--no-install-recommends chromium" in line for line in done if "install" in line)
+
+
+def _locale() -> dict[str, str]:
+    return {k: v for k, v in os.environ.items() if k in ("LANG", "LC_ALL")}

@@ -1,0 +1,262 @@
+"""The report: one page that needs no other, escapes what it is given, and says what is true."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from reports import hostile_audit, plain_audit
+
+import otfair
+from otfair.auditing._results import Estimate, Group
+from otfair.auditing.report._drawing import dots, wide
+from otfair.auditing.report._page import ends, sentence, verdict
+
+
+@pytest.fixture(scope="module")
+def found():
+    return plain_audit()
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    return hostile_audit()
+
+
+class Tags(HTMLParser):
+    """Every tag of a page with its attributes, and the text of scripts."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, text):
+        if self.tags and self.tags[-1][0] == "script" and text.strip():
+            self.scripts.append(text)
+
+
+def test_the_page_asks_for_nothing_else(found):
+    page = found.to_html()
+    assert not re.search(r"https?://|//[a-z]+\.|@import|url\(", page)
+    for tag, attributes in Tags(page).tags:
+        assert tag not in ("img", "iframe", "object", "embed", "base", "form", "video", "audio")
+        assert "src" not in attributes
+        link = attributes.get("href") or "#"
+        assert link.startswith("#") or link == "data:,"
+
+
+def test_only_our_script_may_run(found, hostile):
+    for audit in (found, hostile):
+        page = audit.to_html()
+        tags = Tags(page)
+        policy = next(a["content"] for t, a in tags.tags if "http-equiv" in a)
+        assert "default-src 'none'" in policy
+        (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+
+
+def test_whatever_comes_from_the_table_is_escaped(hostile):
+    for text in (hostile.to_html(), hostile._repr_html_()):
+        assert "&lt;script&gt;" in text
+        tags = Tags(text).tags
+        assert not [a for _, attributes in tags for a in attributes if a.startswith("on")]
+        assert "<b>plain" not in text
+        assert "<img" not in text
+        assert "--><script" not in text
+        assert "{{ 7*7 }}" in text  # text, and no template
+
+
+def test_the_page_holds_every_part(found):
+    page = found.to_html()
+    for part in (
+        "In short", "Violation", "of all score must move", "Who would give to whom",
+        "Where it happens", "Counterparts", "ROC", "Calibration", "What was done",
+        "What such an audit can't tell",
+        found.record.checksum, "duality gap", "If distances are ignored", "Smooth, adjusted cost",
+    ):  # fmt: skip
+        assert part.replace("'", "&#39;") in page or part in page, part
+    assert page.count("<article") == len(found.findings)
+    assert page.count('role="img"') == 3 * 3 + 2 * 6  # curves by attribute; groups and flows
+    assert len(page) < 8 * 2**20
+
+
+def test_every_id_is_there_once_and_every_link_leads_somewhere(found):
+    tags = Tags(found.to_html()).tags
+    ids = [a["id"] for _, a in tags if "id" in a]
+    assert len(ids) == len(set(ids))
+    links = [a["href"] for t, a in tags if t == "a"]
+    assert {link.removeprefix("#") for link in links} <= set(ids)
+    assert {a["data-table"] for t, a in tags if "data-table" in a} <= set(ids)
+
+
+def test_a_report_replaces_its_file_whole_or_not_at_all(found, tmp_path, monkeypatch):
+    path = tmp_path / "report.html"
+    assert found.to_html(path) == path.read_text("utf-8")
+    before = path.read_text("utf-8")
+    monkeypatch.setattr("pathlib.Path.replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
+    with pytest.raises(OSError, match="full"):
+        found.to_html(path)
+    assert path.read_text("utf-8") == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_long_texts_do_not_swell_the_page():
+    rng = np.random.default_rng(0)
+    texts = [f"{kind} {'long ' * 4000}" for kind in "abc"]
+    X = pd.DataFrame({"essay": rng.choice(texts, 200), "x": rng.normal(size=200)})
+    s = rng.choice(["f", "m"], 200)
+    page = otfair.audit(rng.random(200), X, sensitive_features=s, n_bootstrap=5).to_html()
+    assert "a long" in page
+    assert len(page) < 200_000
+
+
+def test_of_many_groups_the_largest_are_drawn_and_all_are_listed():
+    rng = np.random.default_rng(0)
+    town = np.array([f"town {k}" for k in range(45)])[np.minimum(rng.integers(60, size=2000), 44)]
+    page = otfair.audit(rng.random(2000), sensitive_features=town, n_bootstrap=5).to_html()
+    assert page.count('<circle class="mean"') == 40
+    assert "of the 40 largest groups" in page
+    assert "37 smaller groups are not drawn" in page
+    assert "town 44 (" in page  # the largest
+    assert page.count('<th class="t" scope="row">town ') == 45
+
+
+def test_the_page_says_which_audit_it_is():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"p": rng.random(60), "kids": np.arange(60) % 3, "w": 1 + np.arange(60.0)})
+    frame.loc[0, "p"] = np.nan
+    found = otfair.audit(
+        frame["p"], sensitive_features=frame[["kids"]], sample_weight=frame["w"], n_bootstrap=0,
+        continuous=["kids"], skip_unscored=True, title="<b>Loans</b> of May",
+    )  # fmt: skip
+    page = found.to_html()
+    assert "<title>Fairness audit: &lt;b&gt;Loans&lt;/b&gt; of May</title>" in page
+    assert "<h1>Fairness audit: &lt;b&gt;Loans&lt;/b&gt; of May</h1>" in page
+    for part in ("<dt>Scores</dt><dd>p</dd>", "<dt>Weights</dt><dd>w</dd>"):
+        assert part in page
+    assert "skip_unscored = True" in page
+    assert "continuous = kids" in page
+    plain = otfair.audit(rng.random(60), sensitive_features=["a", "b"] * 30, n_bootstrap=0)
+    assert "<h1>Fairness audit</h1>" in plain.to_html()
+    assert "<dt>Weights</dt><dd>none" in plain.to_html()
+
+
+def test_a_sentence_says_what_the_cost_means(found):
+    cost = replace(found.findings[0].cost, moved=0.0731, distance=0.411)
+    assert sentence(cost) == (
+        "To be fair in the cheapest way, 7.3 % of all score must move, over 0.41 of the typical "
+        "distance between two people."
+    )
+    assert "over less than 0.01 of the typical" in sentence(replace(cost, distance=1e-4))
+    assert "less than 0.1 % of all score" in sentence(replace(cost, moved=1e-4))
+    assert sentence(replace(cost, moved=0.0)).startswith("The scores are fair")
+
+
+def test_the_ends_of_mean_scores_are_those_of_the_widest_stratum(found):
+    f = found.findings[0]
+
+    def group(name, stratum, mean, small=False):
+        score = Estimate(mean, mean, mean)
+        return Group(
+            group=name, stratum=stratum, people=50, mean_score=score, rate=score, base_rate=None,
+            small=small,
+        )  # fmt: skip
+
+    def said(*groups):
+        return ends(replace(f, violation=replace(f.violation, groups=groups)))
+
+    assert said(group("sex=F", "", 0.25), group("sex=M", "", 0.5)) == (
+        "Mean scores go from 0.250 (F) to 0.500 (M)."
+    )
+    wide = group("sex=F", "y=1", 0.25, small=True), group("sex=M", "y=1", 0.5)
+    assert said(group("sex=F", "y=0", 0.2), group("sex=M", "y=0", 0.3), *wide) == (
+        "Mean scores of people with y=1 go from 0.250 (F, too few to say) to 0.500 (M)."
+    )
+
+
+def test_a_verdict_weighs_a_violation_against_chance(found):
+    v = replace(found.violations[0], value=Estimate(0.2, 0.1, 0.3), chance=0.1)
+    assert verdict(v) == "more than chance explains (0.100)"
+    assert verdict(replace(v, chance=0.25)) == "no more than chance explains (0.250)"
+    assert "not measured" in verdict(replace(v, chance=float("nan")))
+
+
+def test_a_verdict_on_a_small_group_says_so(found):
+    v = found.violations[0]
+    groups = tuple(replace(g, small=g.group == v.worst) for g in v.groups)
+    small = replace(v, value=Estimate(0.2, 0.1, 0.3), chance=0.1, groups=groups)
+    assert verdict(small) == (
+        f"more than chance explains (0.100), but {v.worst} has too few people to say"
+    )
+    others = tuple(replace(g, small=g.group != v.worst) for g in v.groups)
+    assert verdict(replace(small, groups=others)) == "more than chance explains (0.100)"
+    odds = next(f.violation for f in found.findings if f.notion == "equalized_odds")
+    within = tuple(replace(g, small=True) for g in odds.groups)
+    said = verdict(replace(odds, value=Estimate(0.2, 0.1, 0.3), chance=0.1, groups=within))
+    assert said.endswith(f", but {odds.worst} has too few people to say")
+
+
+def test_outcomes_are_called_as_in_the_table(found):
+    page = found.to_html()
+    assert not re.search(r"\by=[01]", page)
+    name = found.record.outcome.removesuffix(" = 1")
+    for label in (0, 1):
+        assert f", {name} = {label}</th>" in page
+    assert ">true or false positive rate</th>" in page
+    assert f"is the true positive rate where {found.record.outcome}, and the false" in page
+    parity = next(f for f in found.findings if f.notion == "demographic_parity")
+    assert {g.stratum for g in parity.violation.groups} == {""}
+
+
+def test_names_in_pictures_fit_their_room(found):
+    # Half of the letters of a name that does not fit would be off the picture.
+    group = found.violations[0].groups[0]
+    for name in ("AMERICAN INDIAN OR ALASKA NATIVE", "W" * 40, "日本語" * 20, "F"):
+        picture = dots([replace(group, stratum="a rather long outcome = positive")], [name])
+        for at, text in re.findall(
+            r'x="([0-9.]+)"[^>]*text-anchor="end">(?:<title>.*?</title>)?(.*?)<', picture
+        ):
+            assert wide(text) <= float(at)
+        assert f"<title>{name}</title>" in picture or f">{name}<" in picture
+    assert ">F</text>" in picture
+
+
+def test_small_groups_are_missing_from_calibration_and_named():
+    rng = np.random.default_rng(0)
+    group = np.repeat(["large", "few", "fewest"], [90, 25, 8])
+    n = len(group)
+    a = otfair.audit(
+        rng.random(n), sensitive_features=group, labels=rng.integers(2, size=n), n_bootstrap=0
+    )
+    few, fewest, large = (len(curve.calibration) for curve in a.curves)
+    assert (few, fewest) == (2, 0)
+    assert 8 <= large <= 9
+    page = a.to_html()
+    assert "Not drawn, as they are fewer than 10: fewest." in page
+    assert page.count('r="3"/>') == few + large
+
+
+def test_a_page_that_can_not_be_written_is_named(found, tmp_path):
+    path = tmp_path / "nowhere" / "r.html"
+    for write in (found.to_html, found.to_json):
+        with pytest.raises(FileNotFoundError) as error:
+            write(path)
+        assert error.value.filename == str(path)
+
+
+def test_a_cell_says_what_was_found(found):
+    cell = found._repr_html_()
+    assert cell.count("<tr>") == 1 + len(found.findings)
+    assert "of all score must move" in cell

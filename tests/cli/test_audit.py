@@ -1,0 +1,353 @@
+"""`otfair audit`: tables of scores in, a verdict out."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from tables_for_commands import loans, otfair, refused, write
+
+import otfair as library
+
+BASE = ("--score", "p", "--label", "granted", "--sensitive", "sex", "--bootstrap", 20)
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    return write(loans(200), tmp_path_factory.mktemp("audit") / "loans.csv", sep=";")
+
+
+def test_the_audit_is_the_one_of_python(table, tmp_path):
+    frame = loans(200)
+    said = otfair("audit", table, *BASE, "--sensitive", "age:continuous", "-o", tmp_path / "r.html")
+    assert said.code == 0, said.err
+    own = library.audit(
+        frame["p"], frame.drop(columns=["p", "granted", "sex", "age"]),
+        sensitive_features=frame[["sex", "age"]], labels=frame["granted"] == "yes", n_bootstrap=20,
+    )  # fmt: skip
+    assert f"200 people, largest violation {own.worst:.4f}" in said.out
+    for notion, attribute, violation in own.summary()[["notion", "attribute", "violation"]].values:
+        line = next(x for x in said.out.splitlines() if x.split()[:2] == [notion, attribute])
+        assert f"{violation:.4f}" in line
+    assert "'yes' is positive" in said.out
+    page = (tmp_path / "r.html").read_text()
+    assert page.rstrip().endswith("</html>")
+    assert [p.name for p in tmp_path.iterdir()] == ["r.html"]
+
+
+def test_one_json_object_and_a_json_file(table, tmp_path):
+    said = otfair("audit", table, *BASE, "--json", "-o", tmp_path / "r.json")
+    assert said.err == ""
+    data, file = said.data, json.loads((tmp_path / "r.json").read_text())
+    assert data["findings"] == file["findings"]
+    assert data["failed"] is False
+    assert data["worst"] == max(f["violation"]["value"]["value"] for f in data["findings"])
+
+
+def test_the_limit_decides_the_exit_code(table):
+    worst = otfair("audit", table, *BASE, "--json").data["worst"]
+    assert otfair("audit", table, *BASE, "--fail-above", worst).code == 0  # not above itself
+    said = otfair("audit", table, *BASE, "--fail-above", worst - 1e-6)
+    assert said.code == 3
+    assert "is above" in said.out
+
+
+def test_notions_features_and_drop(table):
+    data = otfair(
+        "audit", table, *BASE, "--notion", "equal_opportunity", "--features",
+        "income,area,loan_amount", "--drop", "area", "--threshold", 0.3, "--json",
+    ).data  # fmt: skip
+    assert [f["notion"] for f in data["findings"]] == ["equal_opportunity"]
+    assert data["record"]["columns_used"] == ["income", "loan_amount"]
+    assert data["record"]["settings"]["threshold"] == 0.3
+
+
+def test_labels_are_chosen_and_gaps_are_counted(tmp_path):
+    frame = loans(200)
+    frame.loc[:4, "granted"] = None
+    frame.loc[10:12, "p"] = np.nan
+    frame.loc[20:23, "sex"] = None
+    table = write(frame, tmp_path / "t.csv")
+    refused(
+        otfair("audit", table, *BASE), "3 of 200 scores are missing, the first in line 12", "--skip"
+    )
+    some = (*BASE, "--positive", "no", "--skip-unscored")
+    assert "note: 5 rows are left out: no label" in otfair("audit", table, *some).out
+    data = otfair("audit", table, *some, "--json").data
+    assert sorted(data["record"]["dropped"].values()) == [3, 4, 5]
+    assert data["record"]["rows_used"] == 188
+    kept = frame.dropna(subset=["granted", "p", "sex"])
+    own = library.peo_violation(kept["p"], kept["sex"].astype(str), kept["granted"] == "no")
+    found = {f["notion"]: f["violation"]["value"]["value"] for f in data["findings"]}
+    assert found["equalized_odds"] == pytest.approx(own)
+
+
+def test_codes_with_a_gap_are_groups(tmp_path):
+    # A gap makes floats of integers in pandas; they are groups all the same.
+    frame = loans(120).assign(code=lambda f: f["sex"].map({"Female": 1, "Male": 2}))
+    frame["code"] = frame["code"].astype("Int64")
+    frame.loc[3, "code"] = pd.NA
+    table = write(frame, tmp_path / "t.csv")
+    data = otfair("audit", table, "--score", "p", "--sensitive", "code", "--json").data
+    assert {g["group"] for g in data["findings"][0]["violation"]["groups"]} == {"code=1", "code=2"}
+    frame = frame.dropna().astype({"code": float})
+    text = otfair("audit", table, "--score", "p", "--sensitive", "code:continuous", "--json").data
+    own = library.pdp_violation(frame["p"], frame["code"].to_numpy())
+    assert text["worst"] == pytest.approx(own)
+
+
+def test_weights_and_controls(tmp_path):
+    frame = loans(120).assign(w=np.arange(120) % 3)
+    frame["w"] = frame["w"].astype("Int64")
+    frame.loc[1, "w"] = pd.NA
+    table = write(frame, tmp_path / "t.csv")
+    data = otfair("audit", table, *BASE, "--weight", "w", "--control", "area", "--json").data
+    kept = frame[frame["w"].fillna(0) > 0]
+    own = library.audit(
+        kept["p"],
+        kept.drop(columns=["p", "granted", "sex", "w"]),
+        sensitive_features=kept["sex"],
+        labels=kept["granted"] == "yes",
+        sample_weight=kept["w"].astype(float),
+        control_features=kept["area"],
+        n_bootstrap=20,
+    )
+    assert data["record"]["dropped"] == {"no weight": 41}
+    assert data["record"]["weight"] == "w"
+    values = {f["notion"]: f["violation"]["value"]["value"] for f in data["findings"]}
+    assert values == pytest.approx({f.notion: f.violation.value.value for f in own.findings})
+    assert "conditional_parity" in values
+    only = ("--notion", "conditional_parity", "--control", "area", "--json")
+    data = otfair("audit", table, *BASE, *only).data
+    assert [f["notion"] for f in data["findings"]] == ["conditional_parity"]
+    said = otfair("audit", table, *BASE, "--notion", "conditional_parity")
+    assert said.code == 2
+    assert "needs --control" in said.err
+
+
+def test_the_report_says_which_file_and_columns_it_is_of(table, tmp_path):
+    said = otfair("audit", table, *BASE, "--json", "-o", tmp_path / "r.html")
+    record, page = said.data["record"], (tmp_path / "r.html").read_text()
+    digest = hashlib.sha256(table.read_bytes()).hexdigest()
+    assert record["source"] == {
+        "Table": str(table),
+        "Format": "CSV, semicolon, utf-8",
+        "File": f"SHA-256 {digest}",
+        "Rows of the table": "200",
+    }
+    assert record["title"] == "p of loans.csv"
+    for text in (digest, str(table), "<dt>Scores</dt><dd>p</dd>", "<h1>Fairness audit: p of loans"):
+        assert text in page
+    titled = otfair("audit", table, *BASE, "--json", "--title", "Loans of May")
+    assert titled.data["record"]["title"] == "Loans of May"
+
+
+def test_sensitive_columns_are_listed_as_not_compared(table):
+    both = (*BASE, "--sensitive", "origin")
+    said = otfair("audit", table, *both)
+    assert "note: column 'origin' is no feature: the sensitive attribute itself" in said.out
+    assert "note: distances do not see what is sensitive (sex, origin)" in said.out
+    record = otfair("audit", table, *both, "--features", "income", "--json").data["record"]
+    assert record["columns_left_out"] == {}
+    assert record["notes"] == []
+
+
+def test_named_features_are_used_though_they_look_like_identifiers(tmp_path):
+    path = write(loans(80).assign(customer_id=range(80)), tmp_path / "t.csv")
+    record = otfair("audit", path, *BASE, "--json").data["record"]
+    assert "identifier" in record["columns_left_out"]["customer_id"]
+    named = otfair("audit", path, *BASE, "--features", "income,customer_id", "--json").data
+    assert named["record"]["columns_used"] == ["income", "customer_id"]
+    assert named["record"]["columns_left_out"] == {}
+
+
+def test_copies_of_what_is_audited_are_no_features(tmp_path):
+    frame = loans(80)
+    plain = otfair("audit", write(frame, tmp_path / "t.csv"), *BASE, "--json").data
+    frame = frame.assign(
+        code=(frame["sex"] == "Male").astype(int),
+        above=np.where(frame["p"] > 0.5, "yes", "no"),
+        q=1 - frame["p"],
+    )
+    path = write(frame, tmp_path / "t.csv")
+    data = otfair("audit", path, *BASE, "--json").data
+    assert set(data["record"]["columns_left_out"]) == {"sex", "code", "above", "q"}
+    assert data["findings"] == plain["findings"]
+    said = otfair("audit", path, *BASE).out
+    assert "column 'code' is no feature: the sensitive attribute 'sex' under another name" in said
+    assert "note: a column that only looks so is used if --features names it" in said
+    named = otfair("audit", path, *BASE, "--features", "above,q", "--json").data["record"]
+    assert named["columns_used"] == ["above", "q"]
+    assert named["notes"] == [
+        "above: a cut of the scores at 0.5, such as a decision, and used as it was named",
+        "q: the scores on another scale, and used as it was named",
+    ]
+
+
+@pytest.mark.parametrize("columns", [["sex", "p"], ["sex", "p", "id"], ["sex", "p", "id", "same"]])
+def test_scores_alone_are_audited_without_distances(tmp_path, columns):
+    frame = loans(60).assign(id=range(60), same=1)[[*columns, "granted"]]
+    path = write(frame, tmp_path / "t.csv")
+    page = tmp_path / "r.html"
+    for more in ((), ("--features", ",".join(columns[2:] or ["sex"]))):
+        said = otfair("audit", path, *BASE, *more, "-o", page)
+        assert said.code == 0, said.err
+        if more[-1:] not in (("id",), ("id,same",)):  # an identifier that is named is used
+            assert "no column is left to compare people by, so distances" in said.out
+            assert "at least" in page.read_text()
+    nothing = otfair("audit", path, *BASE, "--drop", ",".join(columns))
+    assert "no column is left to compare people by" in nothing.out
+
+
+def test_a_feature_with_a_comma_in_its_name(tmp_path):
+    table = write(loans(80).rename(columns={"area": "area, now"}), tmp_path / "t.csv")
+    data = otfair("audit", table, *BASE, "--features", "income,area, now", "--json").data
+    assert data["record"]["columns_used"] == ["income", "area, now"]
+    refused(otfair("audit", table, *BASE, "--features", "income,area"), "'area' for --features")
+
+
+def test_without_resamples_there_is_no_interval(table):
+    said = otfair("audit", table, *BASE, "--bootstrap", 0).out
+    assert "nan" not in said
+    assert "interval" not in said
+    assert "95 % interval" in otfair("audit", table, *BASE).out
+
+
+def test_decisions_as_words(tmp_path):
+    frame = loans(100)[["sex", "income"]].assign(d=loans(100)["p"] > 0.5)
+    write(frame, tmp_path / "t.csv")
+    frame.to_parquet(tmp_path / "t.parquet")
+    own = library.pdp_violation(frame["d"].astype(float), frame["sex"])
+    for name in ("t.csv", "t.parquet"):
+        said = otfair("audit", tmp_path / name, "--score", "d", "--sensitive", "sex", "--json")
+        assert said.data["worst"] == pytest.approx(own)
+
+
+def test_scores_alone_and_from_standard_input(monkeypatch):
+    class Input:
+        buffer = io.BytesIO(b"p,sex\n" + b"0.9,f\n0.2,m\n0.7,f\n0.4,m\n" * 10)
+
+    monkeypatch.setattr("sys.stdin", Input())
+    said = otfair("audit", "-", "--score", "p", "--sensitive", "sex", "--json")
+    assert said.code == 0, said.err
+    assert said.data["worst"] > 0.8
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "parts"),
+    [
+        ({}, ["--score", "q"], ["no column 'q' for --score"]),
+        ({}, ["--score", "sex"], ["can't be two of"]),
+        ({}, ["--score", "area"], ["the column holds text"]),
+        ({}, ["--score", "income"], ["[0, 1]"]),
+        ({}, ["--weight", "area"], ["--weight area: the column holds text"]),
+        ({}, ["--weight", "p"], ["can't be two of"]),
+        ({}, ["--control", "are"], ["did you mean 'area'?"]),
+        ({}, ["--control", "sex"], ["can't be two of"]),
+        (
+            {"p": [0.5, 0.25, "x"] + [0.125] * 37},
+            [],
+            ["in 1 of 40 rows, the first is 'x' in line 4", "empty them and pass `--skip-unscored"],
+        ),
+        ({"p": "0,5"}, [], ["--decimal ,"]),
+        ({"p": "74.8 %"}, [], ["'74.8 %'", "look like percentages: remove the %"]),
+        ({"p": None}, [], ["--score p: the column is empty"]),
+        ({"granted": None}, [], ["--label granted: the column is empty"]),
+        ({"granted": "yes"}, [], ["two values"]),
+        ({"sex": "Female"}, [], ["sex", "one group"]),
+        ({}, ["--features", "incom"], ["did you mean 'income'?"]),
+    ],
+)
+def test_what_can_not_be(tmp_path, change, options, parts):
+    table = write(loans(40).assign(**change), tmp_path / "t.csv", sep=";")
+    said = otfair("audit", table, *BASE, *options, "-o", tmp_path / "r.html")
+    refused(said, *parts)
+    assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_a_report_that_can_not_be_written_is_said_before_the_work(table, monkeypatch):
+    monkeypatch.setattr("otfair.cli.audit.audit", lambda *_, **__: pytest.fail("audited"))
+    refused(otfair("audit", table, *BASE, "-o", table / "r.html"), "can't write to")
+    refused(otfair("audit", table, *BASE, "-o", table), "is the table that is read")
+
+
+def test_columns_that_are_nearly_numbers_are_noted(tmp_path):
+    frame = loans(60).astype({"income": object})
+    frame.loc[3, "income"] = "n.a."
+    frame["up"] = [f"{k}%" for k in range(60)]
+    table = write(frame, tmp_path / "t.csv")
+    said = otfair("audit", table, *BASE, "-o", tmp_path / "r.html")
+    notes = [
+        "column 'income': 1 of 60 values count as missing, such as 'n.a.' (line 5)",
+        "column 'up': values such as '0%' (line 2) are percentages; remove the % to have numbers",
+    ]
+    page = (tmp_path / "r.html").read_text()
+    for note in notes:
+        assert f"note: {note}" in said.out
+        assert note.replace("'", "&#39;") in page
+    record = otfair("audit", table, *BASE, "--json", "--drop", "up").data["record"]
+    assert record["missing"] == {"income": 1}
+    assert record["notes"] == notes[:1]
+
+
+def test_messages_speak_of_options(table, tmp_path):
+    said = otfair(
+        "audit", table, "--score", "p", "--sensitive", "sex", "--notion", "equalized_odds"
+    )
+    assert said.code == 2
+    assert "--notion equalized_odds needs --label" in said.err
+    percent = write(loans(40).assign(p=lambda f: f["p"] * 100), tmp_path / "t.csv")
+    said = otfair("audit", percent, *BASE)
+    refused(said, "--score p: must lie in [0, 1]", "divide them by 100")
+    assert "`" not in said.err
+    many = loans(80).assign(sex=[f"n{k}" for k in range(80)])
+    refused(otfair("audit", write(many, tmp_path / "t.csv"), *BASE), "write :continuous behind its")
+
+
+def test_a_label_is_spoken_of_once(tmp_path):
+    frame = loans(60)
+    frame["granted"] = np.where(frame["granted"] == "yes", "b", "a")
+    said = otfair("audit", write(frame, tmp_path / "t.csv"), *BASE).out
+    assert "note: label 'granted': 'b' is taken as positive; choose with --positive" in said
+    assert said.count("is positive") == 0
+    told = otfair("audit", tmp_path / "t.csv", *BASE, "--positive", "a").out
+    assert "note: label 'granted': 'a' is positive\n" in told
+
+
+def test_people_are_found_by_their_line(tmp_path):
+    frame = loans(60)
+    frame["income"] = frame["income"].where(frame.index > 0, np.nan)
+    page = tmp_path / "r.html"
+    otfair("audit", write(frame, tmp_path / "t.csv"), *BASE, "-o", page)
+    csv = page.read_text()
+    frame.to_parquet(tmp_path / "t.parquet")
+    otfair("audit", tmp_path / "t.parquet", *BASE, "-o", page)
+    rows = [int(row) for row in re.findall(r'class="who">row (\d+),', page.read_text())]
+    lines = [int(line) for line in re.findall(r'class="who">line (\d+),', csv)]
+    assert rows
+    assert lines == [row + 1 for row in rows]  # below the names of the columns
+    assert "Rows are those of the table, counted from 1." in page.read_text()
+    assert "Lines are those of the file" in csv
+    scores = re.findall(r'class="who">line \d+, score ([0-9.]+)', csv)
+    texts = (tmp_path / "t.csv").read_text().splitlines()
+    place = frame.columns.get_loc("p")
+    for line, score in zip(lines, scores):
+        assert f"{float(texts[line - 1].split(',')[place]):.2f}" == score
+
+
+def test_hostile_text_stays_text(tmp_path):
+    bad = '<script>alert("x")</script>'
+    frame = loans(80).rename(columns={"area": bad, "sex": f"{bad}: sex"})
+    frame["purpose"] = frame["purpose"].astype(str).where(frame.index > 40, bad)
+    table = write(frame, tmp_path / f"{bad.replace('/', '')}.csv")
+    said = otfair(
+        "audit", table, "--score", "p", "--label", "granted", "--sensitive", f"{bad}: sex",
+        "-o", tmp_path / "r.html",
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    assert bad not in (tmp_path / "r.html").read_text()

@@ -1,0 +1,366 @@
+"""`otfair fit`: the model, its record, its report."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from tables_for_commands import loans, otfair, refused, write
+
+from otfair import OTFClassifier, TableEncoder, load_model, pdp_violation, peo_violation
+from otfair.cli._report import beside_limit
+
+FEATURES = list(loans(20).columns[:10])
+FEW = ("--features", "income,debt_ratio,sector")
+QUICK = ("--no-curve", "--no-audit")
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A folder with a table, and a model of it with everything that goes with one."""
+    folder = tmp_path_factory.mktemp("fit")
+    table = write(loans(), folder / "loans.csv", sep=";")
+    said = otfair(
+        "fit", table, "--label", "granted", "--sensitive", "sex", "--drop", "age,origin,p",
+        "--alpha", 0.6, "--alphas", "0,0.6", "-o", folder / "model",
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    return folder, said
+
+
+def test_the_model_is_the_one_that_python_trains(fitted):
+    folder, _ = fitted
+    frame = loans()
+    y, X, sex = (frame["granted"] == "yes").to_numpy().astype(int), frame[FEATURES], frame["sex"]
+    fit, test = train_test_split(np.arange(len(y)), test_size=0.2, random_state=0, stratify=y)
+    own = make_pipeline(TableEncoder(), OTFClassifier(alpha=0.6))
+    own.fit(X.iloc[fit], y[fit], otfclassifier__sensitive_features=sex.iloc[fit].astype(str))
+    loaded = load_model(folder / "model" / "model.safetensors")
+    X = X.astype({"has_guarantor": str})
+    np.testing.assert_allclose(loaded.predict_proba(X), own.predict_proba(X), atol=1e-9)
+    record = json.loads((folder / "model" / "model.json").read_text())
+    scores = own.predict_proba(X.iloc[test])[:, 1]
+    judged = record["metrics"]["after"]["test"]
+    assert judged["pdp"] == pytest.approx(pdp_violation(scores, sex.iloc[test]))
+    assert judged["peo"] == pytest.approx(peo_violation(scores, sex.iloc[test], y[test]))
+    assert judged["violation"] == judged["pdp"]
+
+
+def test_what_is_written_and_said(fitted):
+    folder, said = fitted
+    written = sorted(p.name for p in (folder / "model").iterdir())
+    assert written == [
+        "audit_after.html",
+        "audit_before.html",
+        "curve.csv",
+        "model.json",
+        "model.safetensors",
+        "report.html",
+    ]
+    assert sorted(p.name for p in folder.iterdir()) == ["loans.csv", "model"]  # no litter
+    assert "'yes' is positive" in said.out
+    assert "300 people, 10 features" in said.out
+    assert str(folder / "model" / "report.html") in said.out
+    record = json.loads((folder / "model" / "model.json").read_text())
+    assert record["label"] == {"name": "granted", "positive": "yes", "negative": "no"}
+    assert record["people"] == {"train": 240, "test": 60}
+    assert list(record["features"]) == FEATURES
+    train = {when: record["metrics"][when]["train"] for when in ("before", "after")}
+    assert train["after"]["pdp"] < 0.6 * train["before"]["pdp"]  # it did what was asked
+
+
+def test_the_curve_goes_through_the_model(fitted):
+    folder, _ = fitted
+    curve = pd.read_csv(folder / "model" / "curve.csv")
+    judged = json.loads((folder / "model" / "model.json").read_text())["metrics"]
+    for row, when in ((0, "before"), (1, "after")):
+        assert curve["test_auc"][row] == pytest.approx(judged[when]["test"]["auc"], abs=1e-3)
+        assert curve["test_pdp"][row] == pytest.approx(judged[when]["test"]["pdp"], abs=5e-3)
+
+
+def test_the_audits_say_what_they_are_of(fitted):
+    folder, _ = fitted
+    pages = [(folder / "model" / f"audit_{when}.html").read_text() for when in ("before", "after")]
+    for page, alpha, title in zip(
+        pages, ("0", "0.6"), ("without a fairness term", "with the fair model")
+    ):
+        assert "<dd>granted = yes</dd>" in page
+        assert "<dt>sex</dt><dd>not used: the sensitive attribute itself</dd>" in page
+        assert f"logistic, alpha {alpha}, trained on 240 people" in page
+        assert "the 60 kept out of training" in page
+        assert f"<h1>Fairness audit: granted of loans.csv, {title}</h1>" in page
+        assert hashlib.sha256((folder / "loans.csv").read_bytes()).hexdigest() in page
+
+
+def test_numbers_of_few_values_are_continuous_in_the_audits_too(tmp_path):
+    table = write(loans(200).assign(kids=np.arange(200) % 4), tmp_path / "t.csv")
+    said = otfair(
+        "fit", table, "--label", "granted", "--sensitive", "kids:continuous", *FEW, "--alpha", 0.5,
+        "--no-curve", "--json", "-o", tmp_path / "m",
+    )  # fmt: skip
+    for when in ("before", "after"):
+        page = (tmp_path / "m" / f"audit_{when}.html").read_text()
+        judged = said.data["metrics"][when]["test"]
+        assert f"<b>Violation {judged['pdp']:.3f} " in page
+
+
+def test_the_report_asks_for_nothing_and_links_what_is_there(fitted):
+    folder, _ = fitted
+    page = (folder / "model" / "report.html").read_text()
+    assert page.rstrip().endswith("</html>")
+    assert page.count("<svg") == 1
+    links = re.findall(r'(?:href|src)="([^"#]*)"', page)
+    assert sorted(links) == ["audit_after.html", "audit_before.html", "curve.csv"]
+    assert all((folder / "model" / link).is_file() for link in links)
+    assert "url(http" not in page
+    assert "<script" not in page
+
+
+def test_text_of_the_table_is_escaped_in_the_report(tmp_path):
+    frame = loans(200).rename(columns={"sex": "<script>s()</script>", "area": "<b>area</b>"})
+    frame["granted"] = np.where(frame["granted"] == "yes", "<img src=x>", "no")
+    write(frame, tmp_path / "t.csv")
+    said = otfair(
+        "fit", tmp_path / "t.csv", "--label", "granted", "--sensitive", "<script>s()</script>",
+        "--positive", "<img src=x>", "--alpha", 0, *QUICK, "-o", tmp_path / "m",
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    page = (tmp_path / "m" / "report.html").read_text()
+    assert "&lt;script&gt;s()" in page
+    for tag in ("<script", "<img", "<b>"):
+        assert tag not in page
+
+
+def test_a_dataset_by_name_and_one_json_object(tmp_path):
+    said = otfair(
+        "fit", "synthetic", "--sensitive", "sex", "--notion", "equalized_odds",
+        "--max-violation", 0.05, "--test-size", 0.8,
+        *QUICK, "--json", "-o", tmp_path / "m",
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    data = said.data
+    assert data["label"]["name"] == "label"
+    assert data["notion"] == ["equalized_odds"]
+    assert data["violation"] <= 0.05
+    assert data["metrics"]["after"]["train"]["violation"] == pytest.approx(data["violation"])
+    assert (
+        data["metrics"]["after"]["train"]["peo"] == data["metrics"]["after"]["train"]["violation"]
+    )
+    assert "origin" not in data["features"]  # sensitive in the dataset, though not asked for
+    assert sorted(p.name for p in (tmp_path / "m").iterdir()) == [
+        "model.json",
+        "model.safetensors",
+        "report.html",
+    ]
+
+
+def test_people_kept_out_to_judge_a_limit(tmp_path):
+    table = write(loans(200), tmp_path / "t.csv")
+    said = otfair(
+        "fit", table, "--label", "granted", "--sensitive", "sex", "--max-violation", 0.9, *FEW,
+        "--validation-fraction", 0.5, *QUICK, "--json", "-o", tmp_path / "m",
+    )  # fmt: skip
+    # Judged by others than all who trained it.
+    train = said.data["metrics"]["after"]["train"]["violation"]
+    assert said.data["violation"] != pytest.approx(train, abs=1e-6)
+    assert said.data["validation_fraction"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("limit", "share", "test", "parts"),
+    [
+        (None, None, 0.1, [""]),
+        (0.03, None, 0.065, ["at most 0.03 on the training people, where it is 0.030. On people",
+                             "0.065, above what was asked for", "--validation-fraction 0.2"]),
+        (0.03, 0.2, 0.065, ["on 20 % of the training people, not trained on", "above what"]),
+        (0.03, None, 0.02, ["On people kept out it is 0.020."]),
+    ],
+)  # fmt: skip
+def test_a_limit_is_compared_with_people_kept_out(limit, share, test, parts):
+    metrics = {"after": {"test": {"violation": test}}}
+    record = {"max_violation": limit, "validation_fraction": share, "violation": 0.03}
+    said = beside_limit(record | {"metrics": metrics})
+    assert all(part in said for part in parts)
+    assert bool(said) == (limit is not None)
+    assert ("--validation" in said) == (share is None and limit is not None and test > limit)
+
+
+def test_the_limit_is_spoken_of_on_page_and_terminal(tmp_path):
+    table = write(loans(200), tmp_path / "t.csv")
+    said = otfair(
+        "fit", table, "--label", "granted", "--sensitive", "sex", "--max-violation", 0.03, *FEW,
+        *QUICK, "-o", tmp_path / "m",
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    line = next(x for x in said.out.splitlines() if x.startswith("Asked for: a violation of at"))
+    assert f"<p>{line}</p>" in (tmp_path / "m" / "report.html").read_text()
+
+
+def test_rows_without_label_or_group_are_left_out_and_counted(tmp_path):
+    frame = loans(200)
+    frame.loc[:9, "granted"] = None
+    frame.loc[5:14, "sex"] = None
+    frame.loc[20:80, "income"] = None  # a gap in a feature is no reason
+    write(frame, tmp_path / "t.csv")
+    said = otfair(
+        "fit", tmp_path / "t.csv", "--label", "granted", "--sensitive", "sex", "--alpha", 0.3,
+        *QUICK, "--json", "-o", tmp_path / "m",
+    )  # fmt: skip
+    assert sum(said.data["people"].values()) == 185
+    assert "10 of 200 rows are left out: they have no 'granted'" in said.data["notes"]
+    assert "10 of 200 rows are left out: they have no 'sex'" in said.data["notes"]
+
+
+def test_columns_that_name_rows_are_no_features(tmp_path):
+    frame = loans(100).assign(
+        id=np.arange(1000, 1100), name=[f"person {i}" for i in range(100)], gone=None
+    )
+    write(frame, tmp_path / "t.csv")
+    base = ("fit", tmp_path / "t.csv", "--label", "granted", "--sensitive", "sex", "--alpha", 0)
+    data = otfair(*base, *QUICK, "--json", "-o", tmp_path / "m").data
+    assert {"id", "name", "gone"}.isdisjoint(data["features"])
+    assert sum("is no feature" in note for note in data["notes"]) == 3
+    asked = otfair(*base, *QUICK, "--json", "--features", "id,income", "-o", tmp_path / "m").data
+    assert asked["features"] == {"id": "number", "income": "number"}
+
+
+def test_an_earlier_run_is_replaced_and_other_folders_are_not_touched(tmp_path):
+    table = write(loans(120), tmp_path / "t.csv")
+    base = ("fit", table, "--label", "granted", "--sensitive", "sex", *FEW, "--alpha")
+    out = ("-o", tmp_path / "m")
+    assert otfair(*base, 0.2, "--alphas", "0", "--no-audit", *out).code == 0
+    assert (tmp_path / "m" / "curve.csv").is_file()
+    (tmp_path / "m" / "notes.txt").write_text("mine")
+    assert otfair(*base, 0.7, *QUICK, *out).code == 0
+    assert json.loads((tmp_path / "m" / "model.json").read_text())["alpha"] == 0.7
+    assert not (tmp_path / "m" / "curve.csv").exists()  # it was of the other model
+    assert (tmp_path / "m" / "notes.txt").read_text() == "mine"
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "model.json").write_text('{"weights": []}')
+    refused(otfair(*base, 0.2, *QUICK, "-o", tmp_path / "other"), "holds other files", "--force")
+    assert otfair(*base, 0.2, *QUICK, "--force", "-o", tmp_path / "other").code == 0
+
+
+def test_nothing_is_left_of_a_fit_that_failed(tmp_path):
+    table = write(loans(60).assign(sex="Female"), tmp_path / "t.csv")
+    said = otfair(
+        "fit", table, "--label", "granted", "--sensitive", "sex", "--alpha", 0.5, *QUICK,
+        "-o", tmp_path / "m",
+    )  # fmt: skip
+    refused(said, "only one group")
+    assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        (["--label", "grant", "--sensitive", "sex"], ["no column 'grant'", "mean 'granted'?"]),
+        (["--label", "granted", "--sensitive", "sax"], ["no column 'sax'", "mean 'sex'?"]),
+        (["--label", "granted", "--sensitive", "granted"], ["both --label and --sensitive"]),
+        (["--label", "purpose", "--sensitive", "sex"], ["two values", "--positive"]),
+        (["--label", "granted", "--sensitive", "sex", "--positive", "maybe"], ["'no', 'yes'"]),
+        (["--label", "granted", "--sensitive", "sex", "--features", "sex"], ["Leave it out"]),
+        (["--label", "granted", "--sensitive", "sex", "--drop", "nope"], ["for --drop"]),
+        (["--label", "granted", "--sensitive", "sex:continuous"], ["holds text"]),
+        (["--label", "granted", "--sensitive", "p:categorical"], ["groups, more than 50"]),
+    ],
+)
+def test_what_can_not_be(tmp_path, options, parts):
+    table = write(loans(120), tmp_path / "t.csv")
+    refused(otfair("fit", table, *options, "--alpha", 0.5, "-o", tmp_path / "m"), *parts)
+    assert not (tmp_path / "m").exists()
+
+
+def test_more_groups_than_an_audit_takes_are_refused_before_training(tmp_path, monkeypatch):
+    monkeypatch.setattr("otfair.cli.fit.train", lambda *_: pytest.fail("trained"))
+    town = [f"town {i % 60}" for i in range(240)]
+    table = write(loans(240).assign(town=town), tmp_path / "t.csv")
+    base = ("--label", "granted", "--sensitive", "town", "--alpha", 0.5, "-o", tmp_path / "m")
+    refused(otfair("fit", table, *base), "'town' has 60 groups, more than 50")
+
+
+def test_usage(tmp_path):
+    table = write(loans(40), tmp_path / "t.csv")
+    base = ("fit", table, "--sensitive", "sex", "-o", tmp_path / "m")
+    for options, part in [
+        (["--alpha", 0.5], "--label is missing"),
+        (["--label", "granted"], "--alpha --max-violation is required"),
+        (["--label", "granted", "--alpha", 2], "between 0 and 1; received 2"),
+        (["--label", "granted", "--alpha", 0.5, "--max-violation", 0.1], "not allowed with"),
+        (["--label", "granted", "--alpha", 0.5, "--test-size", 1], "ends apart"),
+        (["--label", "granted", "--alpha", 0.5, "--validation-fraction", 0.3], "leave one"),
+        (["--label", "granted", "--alpha", 0.5, "--notion", "justice"], "invalid choice"),
+    ]:
+        said = otfair(*base, *options)
+        assert said.code == 2
+        assert part in said.err
+        assert said.out == ""
+
+
+def test_trees_that_are_not_installed_name_their_extra(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    table = write(loans(40), tmp_path / "t.csv")
+    said = otfair(
+        "fit", table, "--label", "granted", "--sensitive", "sex", "--alpha", 0.5,
+        "--model", "lightgbm", "-o", tmp_path / "m",
+    )  # fmt: skip
+    refused(said, "otfair[lightgbm]")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_bars_or_lines_and_never_on_standard_output(tmp_path, monkeypatch):
+    table = write(loans(120), tmp_path / "t.csv")
+    fit = ("fit", table, "--label", "granted", "--sensitive", "sex", "--alpha", 0.5, "--json")
+    fit = (*fit, *FEW, "--alphas", "0,0.5", "-o", tmp_path / "m")
+    monkeypatch.setattr("otfair._io.progress.EVERY", 1e9)
+    assert otfair(*fit).err == ""
+    monkeypatch.setattr("otfair._io.progress.EVERY", 0.0)
+    said = otfair(*fit)
+    assert said.data["alpha"] == 0.5
+    assert re.findall(r"^otfair: (\w+): (\d+) of \2 in", said.err, re.M) == [
+        ("fitting", "2"), ("training", "2"), ("judging", "2"), ("audit", "3"), ("audit", "3"),
+    ]  # fmt: skip
+    assert "\r" not in said.err
+    assert otfair(*fit, "--quiet").err == ""
+    monkeypatch.setattr("tables_for_commands.StringIO", Terminal)
+    said = otfair(*fit)
+    for bar in ("fitting", "training", "judging", "audit"):
+        assert f"{bar}: 100%|" in said.err or f"\r{bar}:" in said.err
+    assert said.data["alpha"] == 0.5
+    assert otfair(*fit, "--quiet").err == ""
+
+
+def test_a_real_dataset_by_name(data_home, tmp_path):
+    said = otfair(
+        "fit", "adult", "--data-home", data_home, "--sensitive", "sex", "--alpha", 0, *QUICK,
+        "--json", "-o", tmp_path / "m",
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    assert said.data["people"] == {"train": 36177, "test": 9045}
+    assert said.data["metrics"]["after"]["test"]["auc"] > 0.89
+    assert {"sex", "race", "label"}.isdisjoint(said.data["features"])
+
+
+@pytest.mark.parametrize("booster", ["xgboost", "lightgbm"])
+def test_boosted_trees(tmp_path, booster):
+    table = write(loans(200), tmp_path / "t.csv")
+    said = otfair(
+        "fit", table, "--label", "granted", "--sensitive", "sex", "--alpha", 0.7, *FEW,
+        "--model", booster, "--alphas", "0,0.7", "--no-audit", "--json", "-o", tmp_path / "m",
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    assert said.data["violation"] < 0.8 * said.data["metrics"]["before"]["train"]["pdp"]
+    scores = otfair("predict", tmp_path / "m", table, "--json").data
+    assert scores["people"] == 200
+    assert len(pd.read_csv(tmp_path / "m" / "curve.csv")) == 2

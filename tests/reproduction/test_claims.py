@@ -1,0 +1,76 @@
+"""Comparisons at matched violations, on curves whose difference is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from otfair.reproduction import Result, plan, to_frame
+from otfair.reproduction._claims import Difference, compare, mean_difference
+
+AHEAD = {"unfair": 0.0, "otf": 0.01, "norm": 0.0, "barycenter": -0.02}
+
+
+def results(noise: float = 0.0, strongest: float = 1.0):
+    rng = np.random.default_rng(0)
+    out = []
+    for run in plan("dutch", "full", 6):
+        left = 1 - strongest * run.alpha  # of the violation, which is 0.3 without penalty
+        gap = AHEAD[run.method] * (run.alpha > 0)
+        auc = 0.85 + 0.05 * left + gap + noise * rng.normal()
+        metrics = {f"{p}_{n}_sex": 0.3 * left for p in ("train", "test") for n in ("pdp", "peo")}
+        out.append(Result(run, {**metrics, "train_auc": auc, "test_auc": auc}, 1.0, {}, ""))
+    return to_frame(out)
+
+
+def lead(frame: pd.DataFrame, notion: str, share: float = 0.5, against: str = "norm") -> Difference:
+    table = compare(frame, "full", "test").set_index(["notion", "share", "against"])
+    return table.loc[(notion, share, against), "difference"]
+
+
+def test_the_known_difference_is_found():
+    # Past the first strength the curves are parallel lines, 0.01 and 0.03 apart.
+    for share in (0.75, 0.5, 0.25):
+        found = lead(results(), "peo", share)
+        assert (found.mean, found.low, found.splits) == (
+            pytest.approx(0.01),
+            pytest.approx(0.01),
+            6,
+        )
+    other = lead(results(), "pdp", against="barycenter")
+    assert other.mean == pytest.approx(0.03)
+
+
+def test_the_interval_is_students():
+    found = lead(results(noise=1e-3), "pdp")
+    assert found.low < 0.01 < found.high
+    assert 0 < found.high - found.low < 0.01
+    assert found.mean == pytest.approx(0.5 * (found.low + found.high))
+
+
+def test_a_violation_that_is_not_reached_is_not_compared():
+    found = lead(results(strongest=0.5), "pdp", 0.25)
+    assert found.splits == 0
+    assert np.isnan(found.mean)
+
+
+def test_the_table_holds_what_can_be_compared():
+    table = compare(results(), "full", "test")
+    assert set(table["dataset"]) == {"dutch"}
+    assert len(table) == 2 * 2 * 4
+    assert (table["ran"] == 6).all()
+    assert all(found.splits == 6 for found in table["difference"])
+
+
+def test_below_three_splits_there_is_no_interval():
+    few = mean_difference([0.01, 0.03])
+    assert (few.mean, few.splits, str(few)) == (0.02, 2, "+0.0200")
+    assert np.isnan(few.low)
+    assert few.above(0)
+    assert not few.below(0)
+    wide = mean_difference([-0.01, 0.0, 0.02])
+    assert not wide.above(0)
+    assert not wide.below(0)
+    assert str(mean_difference([])) == "not reached"
+    assert not mean_difference([]).above(-1)
