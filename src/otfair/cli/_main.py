@@ -1,4 +1,4 @@
-"""The command line: options in, an exit code out; the work is done in `commands`."""
+"""The command line: options in, an exit code out; the work is done by one file per command."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _main(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:  # at any time, so that the imports of commands are within, too
+        print("otfair: interrupted", file=sys.stderr)
         return INTERRUPTED
 
 
@@ -48,6 +49,7 @@ def _main(arguments: Sequence[str]) -> int:
             raise
         if isinstance(error, UsageError):
             options.parser.error(str(error))
+        print(f"otfair: error: {_said(error)}", file=sys.stderr)
         return BAD_INPUT
     finally:
         logger.removeHandler(heard)
@@ -63,7 +65,9 @@ def _run(options: argparse.Namespace) -> int:
         outcome: Outcome = options.run(options)
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
         sys.stdout.reconfigure(encoding="utf-8")  # of a file or pipe, wherever this runs
+    from otfair._io.rendering import to_json  # with all that it imports, which the work needed
 
+    print(to_json(outcome.data) if options.json else outcome.text, flush=True)
     return outcome.code
 
 
@@ -79,7 +83,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, summary in SUMMARIES.items():
         if name in arguments:
-            import_module(f"otfair.commands.{name}").add(commands)
+            import_module(f"otfair.cli.{name}").add(commands)
         else:
             commands.add_parser(name, help=summary)
     for name, command in commands.choices.items():
@@ -94,4 +98,4 @@ def _said(error: BaseException) -> str:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    pass
+    print(f"otfair: warning: {message}", file=sys.stderr)

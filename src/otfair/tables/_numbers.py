@@ -46,7 +46,7 @@ def typed(column: pd.Series[Any], decimal: str, lines: np.ndarray) -> tuple[pd.S
     Examples
     --------
     >>> import numpy as np, pandas as pd
-    >>> from otfair.numerals import typed
+    >>> from otfair.tables._numbers import typed
     >>> typed(pd.Series(["48%", "7%"]), ".", np.array([2, 3]))[1]
     "values such as '48%' (line 2) are percentages; remove the % to have numbers"
     """
