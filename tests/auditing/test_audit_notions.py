@@ -49,6 +49,26 @@ def test_crossed_groups_are_audited_as_one_attribute(notion):
     assert {c.group for c in a.curves} == {g.group for g in a.violations[0].groups}
 
 
+@pytest.mark.parametrize("notion", [DemographicParity, EqualizedOdds, otfair.EqualOpportunity])
+def test_a_notion_of_the_users_own_is_reported_like_the_one_it_extends(notion):
+    class Own(notion):
+        pass
+
+    a, b = audit(notions=Own()), audit(notions=notion())
+    assert found(a) == found(b)
+    assert a.worst == b.worst
+    assert notion.meaning in a.to_html()
+    assert f"<td>{notion.title.capitalize()}</td>" in a._repr_html_()
+    # One that says what it is called goes by that name, beside the other.
+    Own.name, Own.title, Own.meaning = "own", "one of our own", "Nobody shall be wronged."
+    c = audit({"a": A}, notions=[Own(), notion()])
+    assert found(c) == [("own", "a"), (notion.name, "a")]
+    page = c.to_html()
+    assert "One of our own by a" in page
+    assert "Nobody shall be wronged." in page
+    assert '"own"' in c.to_json()
+
+
 def test_a_crossing_that_nobody_is_in_is_no_group():
     sensitive = {"a": A, "b": np.where(A == "x", "u", B)}
     notion = DemographicParity(intersectional=True)

@@ -14,7 +14,7 @@ from tables_for_commands import loans, otfair, write
 from otfair._io.rendering import to_json
 from otfair.cli._output import output_file, output_folder, text_table
 from otfair.cli._task import choose_features, read_label, read_notion, refuse_unusable
-from otfair.notions._notions import DemographicParity
+from otfair.notions import DemographicParity
 from otfair.tables._labels import positive_value, read_labels
 from otfair.tables._read import TableError, read_table
 

@@ -228,7 +228,8 @@ def audit(
             found = regions(people, features, cost.pairs) if features and cost.pairs else ()
             findings.append(
                 Finding(
-                    notion=c.notion,
+                    notion=c.notion.name,
+                    facts=c.notion,
                     attribute=c.attribute,
                     violation=violation,
                     cost=cost,
@@ -250,7 +251,7 @@ def audit(
         notes=(*choice.notes, *(_failure(f) for f in findings if f.cost.failure)),
         missing={} if features is None else features.missing,
         settings=settings
-        | {"notions": sorted({c.notion for c in compared})}
+        | {"notions": sorted({c.notion.name for c in compared})}
         | {"control": [str(c.name) for c in people.controls]}
         | {"continuous": [str(c.name) for c in people.columns if c.values.dtype.kind == "f"]},
         versions={name: version(name) for name in ("otfair", *LIBRARIES)}
@@ -373,6 +374,7 @@ def _plain(audit: Audit) -> dict[str, Any]:
     for finding in audit.findings:
         pairs = finding.cost.pairs
         out = asdict(replace(finding, cost=replace(finding.cost, pairs=None)))
+        del out["facts"]  # a class, whose name is there
         out["cost"]["pairs"] = None if pairs is None else _first_pairs(audit, finding.cost)
         findings.append(out)
     return {

@@ -16,20 +16,25 @@ from otfair.auditing._binning import quantile_codes, range_names
 from otfair.auditing._reading import Audited
 from otfair.auditing._resampling import by_cell, estimate, resample
 from otfair.auditing._results import Estimate, Group, Violation
-from otfair.notions import Attribute, People, Strata, cross, number_types, read_group, type_people
-from otfair.notions._notions import (
+from otfair.notions import (
+    Attribute,
     ConditionalParity,
     DemographicParity,
+    EqualizedOdds,
+    GroupNotion,
     Notion,
-    _GroupNotion,
-    _Stack,
+    People,
+    Strata,
     as_notion,
+    cross,
+    number_types,
+    read_group,
+    type_people,
 )
 from otfair.tables import Column
 
 BINS = 16  # of a continuous attribute, for transport, where its values are too many
 ENTRIES = 4_000_000  # distances of people to types; a continuous attribute may have as many values
-BY_LABEL = ("equalized_odds", "equal_opportunity", "predictive_equality")
 QUARTERS = 4  # of a continuous attribute, for tables and pictures
 FEW = 30  # people: fewer are too few to say
 MOST_TYPES = 400  # of people; more would be too few people each, and too many to show
@@ -41,7 +46,7 @@ WIDE = 0.2  # interval of a rate: a wider one says too little
 class Compared:
     """One attribute under one notion: who is compared with whom."""
 
-    notion: str
+    notion: type[GroupNotion]
     attribute: str
     groups: Attribute  # as shown: the groups, or quarters of a continuous attribute
     numbers: np.ndarray | None  # (n,) of a continuous attribute
@@ -52,20 +57,14 @@ class Compared:
     fine_key: tuple[str, ...]  # equal where `fine` is
 
 
-def notion_name(notion: Notion) -> str:
-    """Return the name by which `as_notion` knows a notion."""
-    words = type(notion).__name__
-    return "".join("_" * (c.isupper() and i > 0) + c.lower() for i, c in enumerate(words))
-
-
-def read_notions(notions: object, labelled: bool) -> list[_GroupNotion]:
+def read_notions(notions: object, labelled: bool) -> list[GroupNotion]:
     """Return the notions that are to be audited; by default those that labels allow."""
     if notions is None:
-        notions = ["demographic_parity"] + ["equalized_odds"] * labelled
+        notions = [DemographicParity()] + [EqualizedOdds()] * labelled
     given = [notions] if isinstance(notions, (str, Notion)) else list(notions)  # type: ignore[call-overload]
-    out: list[_GroupNotion] = []
-    for notion in (part for one in given for part in _parts(as_notion(one))):
-        if not isinstance(notion, _GroupNotion):
+    out: list[GroupNotion] = []
+    for notion in (part for one in given for part in as_notion(one).parts):
+        if not isinstance(notion, GroupNotion):
             raise ValueError(
                 f"an audit compares groups, which {type(notion).__name__} does not: pass notions "
                 "by name, and use `exact_otf` for one of your own."
@@ -80,15 +79,7 @@ def read_notions(notions: object, labelled: bool) -> list[_GroupNotion]:
     return out
 
 
-def _parts(notion: Notion) -> list[Notion]:
-    if isinstance(notion, _Stack):
-        return _parts(notion.first) + _parts(notion.second)
-    return [notion]
-
-
-def _conditioned(
-    notions: Sequence[_GroupNotion], controls: tuple[Column, ...]
-) -> list[_GroupNotion]:
+def _conditioned(notions: Sequence[GroupNotion], controls: tuple[Column, ...]) -> list[GroupNotion]:
     """Let conditional parity be within the controls, which ask for it even if nobody else does."""
     names = [str(column.name) for column in controls]
     free = [one for one in notions if isinstance(one, ConditionalParity) and not one.control]
@@ -109,12 +100,12 @@ def _conditioned(
     return out
 
 
-def compare(audited: Audited, notions: Sequence[_GroupNotion]) -> list[Compared]:
+def compare(audited: Audited, notions: Sequence[GroupNotion]) -> list[Compared]:
     """Return one comparison for each attribute that a notion speaks of, by attribute.
 
     Those that share distances are side by side, and none is there twice.
     """
-    found: dict[tuple[str, ...], Compared] = {}
+    found: dict[tuple[object, ...], Compared] = {}
     for notion in _conditioned(notions, audited.controls):
         for c in _compare_by(audited, notion):
             found.setdefault((c.notion, c.attribute, *c.strata.names), c)
@@ -124,19 +115,19 @@ def compare(audited: Audited, notions: Sequence[_GroupNotion]) -> list[Compared]
     return sorted(found.values(), key=lambda c: (order.index(c.attribute), keys.index(c.fine_key)))
 
 
-def _compare_by(audited: Audited, notion: _GroupNotion) -> list[Compared]:
+def _compare_by(audited: Audited, notion: GroupNotion) -> list[Compared]:
     columns, labels = list(audited.columns), audited.labels
     if isinstance(notion, ConditionalParity):
         columns += audited.controls
-    strata, kept = notion.parts(columns, labels, len(audited))
+    strata, kept = notion.split(columns, labels, len(audited))
     kept = [column for column in kept if column not in audited.controls]
-    if notion_name(notion) in BY_LABEL:  # by what the labels are called
+    if notion.within_labels:  # by what the labels are called
         words = {f"y={k}": words for k, words in enumerate(audited.outcomes)}
         outside = words.get(strata.outside, strata.outside)
         strata = Strata(strata.codes, [words[name] for name in strata.names], outside)
     if not (strata.codes >= 0).any():
         raise ValueError(
-            f"{notion_name(notion)} compares people with {' or '.join(strata.names)}, and there "
+            f"{notion.name} compares people with {' or '.join(strata.names)}, and there "
             "are none. Check the labels, or ask for another notion."
         )
     numbers = [column for column in kept if column.values.dtype.kind == "f"]
@@ -147,7 +138,7 @@ def _compare_by(audited: Audited, notion: _GroupNotion) -> list[Compared]:
 
 
 def _compare(
-    audited: Audited, notion: Notion, strata: Strata, column: Column | Attribute
+    audited: Audited, notion: GroupNotion, strata: Strata, column: Column | Attribute
 ) -> Compared:
     numbers = None if isinstance(column, Attribute) else column.values
     bins, most = None, MOST_TYPES
@@ -162,7 +153,7 @@ def _compare(
     types, first = number_types(strata.codes, [moved])
     if len(first) > most:
         raise ValueError(
-            f"{notion_name(notion)} by {column.name!r} would compare {len(first)} kinds of people "
+            f"{notion.name} by {column.name!r} would compare {len(first)} kinds of people "
             f"({len(np.unique(strata.codes))} values of what it is conditioned on), more than "
             f"{most}. Condition on fewer columns, cross fewer, or merge rare values."
         )
@@ -172,7 +163,7 @@ def _compare(
         fine = np.unique(fine, return_inverse=True)[1]
     people = type_people(strata, [moved], torch.as_tensor(audited.weight))
     return Compared(
-        notion=notion_name(notion),
+        notion=type(notion),
         attribute=str(column.name),
         groups=groups,
         numbers=numbers,
@@ -200,7 +191,7 @@ def bin_numbers(
 def judge(audited: Audited, compared: Compared, threshold: float, counts: np.ndarray) -> Violation:
     """Measure how unfair the scores are, with intervals."""
     h, w = audited.scores, audited.weight
-    y = None if compared.notion in BY_LABEL else audited.labels  # all alike within a label
+    y = None if compared.notion.within_labels else audited.labels  # all alike within a label
     names = [str(v) for v in compared.groups.values]
     G, S = len(names), len(compared.strata.names)
     inside = compared.strata.codes >= 0

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from otfair.notions import GroupNotion
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -191,6 +193,7 @@ class Finding:
     """Everything about one notion and one attribute."""
 
     notion: str
+    facts: type[GroupNotion] = field(repr=False)  # what the notion is called, and means
     attribute: str
     violation: Violation
     cost: Cost

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
-NOTIONS = ("demographic_parity", "equalized_odds", "equal_opportunity", "predictive_equality")
 EXIT_CODES = (
     "exit codes: 0 done, 1 bad input, 2 wrong usage, 3 more unfair than --fail-above allows, "
     "130 interrupted"
@@ -115,9 +114,11 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def add_notion(group: Any, *more: str) -> None:
-    """Add the fairness notions."""
-    names = (*NOTIONS, *more)
+def add_notion(group: Any, control: bool = False) -> None:
+    """Add the fairness notions; with `control`, those within the values of columns, too."""
+    from otfair.notions import NOTIONS  # not sooner: what it imports takes time
+
+    names = [notion.name for notion in NOTIONS if control or not notion.needs_control]
     group.add_argument(
         "--notion", choices=names, action="append", metavar="NOTION",
         help=f"{', '.join(names)}; repeat to ask for several",

@@ -15,7 +15,6 @@ import pandas as pd
 
 from otfair.auditing import Audit, audit
 from otfair.auditing._features import NO_DISTANCES
-from otfair.auditing._groups import BY_LABEL
 from otfair.auditing._reading import percentages
 from otfair.auditing._results import Places
 from otfair.cli._columns import continuous_names, read_sensitive, require_columns, split_names
@@ -33,10 +32,10 @@ from otfair.cli._options import (
 )
 from otfair.cli._output import output_file, text_table
 from otfair.cli._task import described, load, read_label, remarks
+from otfair.notions import NOTIONS
 from otfair.tables import Table, TableError
 
 TOO_UNFAIR = 3
-CONDITIONAL = "conditional_parity"
 GUESSED = (
     "looks like",
     "another name",
@@ -90,7 +89,7 @@ def add(commands: Commands) -> None:
         "--control", metavar="A,B", action="append", default=[],
         help="compare people within the values of these, too (conditional parity)",
     )  # fmt: skip
-    add_notion(parser, CONDITIONAL)
+    add_notion(parser, control=True)
     parser.add_argument(
         "--threshold", type=unit, default=0.5, metavar="T",
         help="decisions are positive above this score (default 0.5)",
@@ -124,10 +123,14 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> Outcome:
     """Read, audit, write."""
-    if CONDITIONAL in (options.notion or ()) and not options.control:
-        raise UsageError(f"--notion {CONDITIONAL} needs --control: the columns to compare within")
-    if options.label is None and (asked := set(options.notion or ()) & set(BY_LABEL)):
-        raise UsageError(f"--notion {min(asked)} needs --label: the column of outcomes")
+    asked = [notion for notion in NOTIONS if notion.name in (options.notion or ())]
+    for notion in sorted(asked, key=lambda notion: notion.name):
+        if notion.needs_control and not options.control:
+            raise UsageError(
+                f"--notion {notion.name} needs --control: the columns to compare within"
+            )
+        if notion.within_labels and options.label is None:
+            raise UsageError(f"--notion {notion.name} needs --label: the column of outcomes")
     table, _ = load(options)
     columns = [str(c) for c in table.frame.columns]
     taken = require_columns(table, [options.score], "--score")

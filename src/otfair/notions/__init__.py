@@ -9,20 +9,28 @@ from otfair.notions._attributes import (
     read_group,
     refuse_single,
 )
+from otfair.notions._base import GroupNotion, Notion, _Stack, as_notion
 from otfair.notions._batches import Batch, Memory, as_encoded
+from otfair.notions._conditional_parity import ConditionalParity
 from otfair.notions._constraints import Constraints, People, check_existence, type_people
-from otfair.notions._notions import (
-    ConditionalParity,
+from otfair.notions._demographic_parity import DemographicParity
+from otfair.notions._equalized_odds import EqualizedOdds, EqualOpportunity, PredictiveEquality
+from otfair.notions._linear import LinearNotion
+
+# The notions that `as_notion` knows by name, in the order in which they are listed to users.
+NOTIONS: tuple[type[GroupNotion], ...] = (
     DemographicParity,
     EqualizedOdds,
     EqualOpportunity,
-    LinearNotion,
-    Notion,
     PredictiveEquality,
-    as_notion,
+    ConditionalParity,
 )
+# Those that are data alone, so that a file can hold them, by what it calls them.
+STORED_NOTIONS: dict[str, type] = {kind.__name__: kind for kind in NOTIONS} | {"Stack": _Stack}
 
 __all__ = [
+    "NOTIONS",
+    "STORED_NOTIONS",
     "Attribute",
     "Batch",
     "ConditionalParity",
@@ -30,6 +38,7 @@ __all__ = [
     "DemographicParity",
     "EqualOpportunity",
     "EqualizedOdds",
+    "GroupNotion",
     "LinearNotion",
     "Memory",
     "Notion",

@@ -7,6 +7,8 @@ with one group only; a batch may well have such columns, and the next one may no
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import and_
 
 import numpy as np
 import torch
@@ -21,8 +23,8 @@ from otfair.notions._attributes import (
     read_group,
     read_number,
 )
+from otfair.notions._base import GroupNotion, Notion
 from otfair.notions._constraints import People, stack_people, type_people
-from otfair.notions._notions import Notion, _GroupNotion, _Stack
 from otfair.tables import MAX_CATEGORICAL_INTEGERS, Column, looks_categorical, named, to_columns
 
 
@@ -43,21 +45,20 @@ class Batch:
 
     def people(self, notion: Notion, labels: Array) -> People:
         """Type the people of the batch, whatever groups, labels or values it lacks."""
-        if isinstance(notion, _Stack):
-            first, second = self.people(notion.first, labels), self.people(notion.second, labels)
-            return stack_people(first, second)
-        if not isinstance(notion, _GroupNotion):
+        if len(notion.parts) > 1:
+            return reduce(stack_people, (self.people(part, labels) for part in notion.parts))
+        if not isinstance(notion, GroupNotion):
             return notion.people(self.sensitive, labels)
         columns = named(to_columns(self.sensitive, "sensitive"))
         n = len(columns[0].values)
         if n == 0:
             raise ValueError("`sensitive` is empty; pass at least one person.")
-        strata, kept = notion.parts(columns, labels, n)
+        strata, kept = notion.split(columns, labels, n)
         attributes = self._attributes(notion, kept, columns)
         return type_people(strata, attributes, check_weight(None, n), is_tensor(self.sensitive))
 
     def _attributes(
-        self, notion: _GroupNotion, kept: list[Column], columns: list[Column]
+        self, notion: GroupNotion, kept: list[Column], columns: list[Column]
     ) -> list[Attribute]:
         # Integers that were codes before are codes still, though a small batch may look one-hot.
         codes = kept[0].values.dtype.kind in "iu" and str(kept[0].name) in self.memory.categories
@@ -100,14 +101,14 @@ class Batch:
 
 def as_encoded(notion: Notion, sensitive: Array) -> Notion:
     """Return the notion that reads the columns of a one-hot matrix as groups."""
-    if isinstance(notion, _Stack):
-        return _Stack(as_encoded(notion.first, sensitive), as_encoded(notion.second, sensitive))
-    if isinstance(notion, _GroupNotion) and reads_one_hot(notion, sensitive):
+    if len(notion.parts) > 1:
+        return reduce(and_, (as_encoded(part, sensitive) for part in notion.parts))
+    if isinstance(notion, GroupNotion) and reads_one_hot(notion, sensitive):
         return replace(notion, encoded=True)
     return notion
 
 
-def reads_one_hot(notion: _GroupNotion, sensitive: Array) -> bool:
+def reads_one_hot(notion: GroupNotion, sensitive: Array) -> bool:
     """Whether a matrix is one of one-hot (and continuous) columns, or else a table of values.
 
     One of floats or booleans is. One of integers is where it has several columns of zeros and ones

@@ -22,7 +22,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from otfair.notions import _notions as notions
+from otfair.notions import STORED_NOTIONS
 from otfair.saving._storage import FilePath, Known, UnstorableError, as_written, pack, read, write
 
 ROUTED = ("fit", "score")  # methods that take more than X and y, by scikit-learn's routing
@@ -190,15 +190,7 @@ def _known() -> Known:
     """Return the dataclasses that a file can hold."""
     from otfair.tables._encoder import _Column
 
-    named = (
-        notions.DemographicParity,
-        notions.EqualizedOdds,
-        notions.EqualOpportunity,
-        notions.PredictiveEquality,
-        notions.ConditionalParity,
-    )
-    by_name: dict[str, type] = {notion.__name__: notion for notion in named}
-    return {**by_name, "Stack": notions._Stack, "Column": _Column, "NotStored": NotStored}
+    return {**STORED_NOTIONS, "Column": _Column, "NotStored": NotStored}
 
 
 def _describe(model: Any) -> dict[str, Any]:

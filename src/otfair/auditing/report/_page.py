@@ -32,27 +32,6 @@ LONGEST = 80  # letters of a value
 TINY = 1e-4  # a cost of which figures tell readers nothing
 NEAR = 0.25  # standard deviations: numbers closer than this are called alike
 
-SHOULD = "mean scores should not depend on the attribute."
-NOTIONS = {
-    "demographic_parity": ("Demographic parity", SHOULD.capitalize()),
-    "equalized_odds": (
-        "Equalized odds",
-        f"Among people with the same outcome, {SHOULD}",
-    ),
-    "equal_opportunity": (
-        "Equal opportunity",
-        f"Among people with a positive outcome, {SHOULD}",
-    ),
-    "predictive_equality": (
-        "Predictive equality",
-        f"Among people with a negative outcome, {SHOULD}",
-    ),
-    "conditional_parity": (
-        "Conditional parity",
-        f"Among people alike in what it is conditioned on (named after each group), {SHOULD}",
-    ),
-}
-
 
 @dataclass(frozen=True)
 class Pair:
@@ -307,18 +286,9 @@ def _certificate(gap: float) -> str:
     return f"no plan is cheaper by more than {gap:.1e} (duality gap)"
 
 
-def _rate(notion: str) -> str:
-    """Return what the share of positive decisions is called among people of one outcome."""
-    rates = {
-        "equalized_odds": "true or false positive rate",
-        "equal_opportunity": "true positive rate",
-        "predictive_equality": "false positive rate",
-    }
-    return rates.get(notion, "rate")
-
-
-def _title(notion: str) -> str:
-    return NOTIONS[notion][0]
+def _title(finding: Finding) -> str:
+    """Return what a finding's notion is called, as the beginning of a sentence."""
+    return finding.facts.title[:1].upper() + finding.facts.title[1:]
 
 
 @cache
@@ -327,10 +297,9 @@ def _environment() -> Environment:
     environment = templates("otfair.auditing.report")
     environment.filters |= {
         "interval": _interval, "percent": percent, "percents": _percents, "named": _title,
-        "meaning": lambda notion: NOTIONS[notion][1], "sentence": sentence, "verdict": verdict,
+        "sentence": sentence, "verdict": verdict,
         "cell": _cell, "share": _share, "certificate": _certificate, "dots": _dots,
         "decimal": decimal, "sankey": _sankey, "ends": ends, "brief": brief,
-        "rate": _rate,
     }  # fmt: skip
     environment.globals |= {"short": short, "open_pairs": OPEN_PAIRS, "dots": SHOWN_DOTS}
     return environment

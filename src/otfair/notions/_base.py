@@ -1,0 +1,227 @@
+"""What notions have in common: from columns of people to linear constraints, and stacks of them.
+
+Maths: docs/derivation.md, section 2. A notion reads columns of people, numbers their distinct
+combinations of values (`_attributes.py`), and leaves the arithmetic on types to `_constraints.py`.
+Each notion has a file of its own, which holds all facts about it.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from functools import reduce
+from typing import ClassVar
+
+import numpy as np
+
+from otfair._io.arrays import Array, check_weight, is_tensor
+from otfair.notions._attributes import (
+    Attribute,
+    Strata,
+    cross,
+    read_attributes,
+    read_encoded,
+    refuse_single,
+)
+from otfair.notions._constraints import Constraints, People, stack_people, type_people
+from otfair.tables import Column, Columns, as_columns, chosen_names, named, to_columns
+
+logger = logging.getLogger(__name__)
+
+
+class Notion:
+    """A linear fairness notion. Stack notions with ``a & b``.
+
+    Use one of its subclasses, or a name: ``"demographic_parity"``, ``"equalized_odds"``,
+    ``"equal_opportunity"``, ``"predictive_equality"``, ``"conditional_parity"``.
+    """
+
+    def people(
+        self, sensitive_features: Array, labels: Array = None, sample_weight: Array = None
+    ) -> People:
+        """Type a population once; `People.constraints(rows=...)` then constrains any batch of it.
+
+        In a batch whose groups are not all present, the rows that cannot be stated are dropped.
+
+        Parameters
+        ----------
+        sensitive_features : array-like or table
+            As for `constraints`.
+        labels : array-like of shape (n,), optional
+            As for `constraints`.
+        sample_weight : array-like of shape (n,), optional
+            As for `constraints`.
+
+        Returns
+        -------
+        People
+            The population, with the rows of G for each type of people.
+        """
+        raise TypeError(f"{type(self).__name__} is not a notion by itself; use a subclass of it.")
+
+    def constraints(
+        self, sensitive_features: Array, labels: Array = None, sample_weight: Array = None
+    ) -> Constraints:
+        """Return the rows of G for these people.
+
+        Parameters
+        ----------
+        sensitive_features : array-like or table
+            One or many columns: NumPy, torch, pandas, polars, a dict of columns. Strings,
+            categories, booleans and integers with at most 10 distinct values are groups; other
+            numbers are continuous.
+        labels : array-like of shape (n,), optional
+            Zeros and ones, for the notions that condition on the label.
+        sample_weight : array-like of shape (n,), optional
+            A person of weight w counts as w copies; one by default.
+
+        Returns
+        -------
+        Constraints
+            The rows that can be stated for these people.
+        """
+        constraints = self.people(sensitive_features, labels, sample_weight).constraints()
+        if constraints.dropped and not constraints.names:
+            logger.warning(
+                "no constraint is left, so that all scores are fair: no group can be compared with "
+                "another in %s. Do the strata or labels divide people too finely?",
+                ", ".join(constraints.dropped[:5]) + ", ..." * (len(constraints.dropped) > 5),
+            )
+        return constraints
+
+    @property
+    def parts(self) -> tuple[Notion, ...]:
+        """The notions that a stack is made of; a single notion is its own only part."""
+        return (self,)
+
+    def __and__(self, other: Notion | str) -> Notion:
+        return _Stack(self, as_notion(other))
+
+    def __rand__(self, other: str) -> Notion:
+        return as_notion(other) & self
+
+
+@dataclass(frozen=True)
+class _Stack(Notion):
+    first: Notion
+    second: Notion
+
+    @property
+    def parts(self) -> tuple[Notion, ...]:
+        return self.first.parts + self.second.parts
+
+    def people(
+        self, sensitive_features: Array, labels: Array = None, sample_weight: Array = None
+    ) -> People:
+        data = (sensitive_features, labels, sample_weight)
+        return reduce(stack_people, (part.people(*data) for part in self.parts))
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupNotion(Notion):
+    """What the notions that compare groups, within strata or not, have in common.
+
+    A subclass states these facts, or inherits them; whatever speaks of notions reads them here.
+
+    Attributes
+    ----------
+    name : str
+        What `as_notion`, files and the command line call it.
+    title : str
+        What readers of a report call it.
+    meaning : str
+        One sentence that tells readers what it asks for.
+    rate : str
+        What the share of positive decisions of a group is called.
+    within_labels : tuple of int
+        The labels within which people are compared; empty where labels do not matter.
+    needs_control : bool
+        Whether people are compared within the values of control columns.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    meaning: ClassVar[str]
+    rate: ClassVar[str] = "rate"
+    within_labels: ClassVar[tuple[int, ...]] = ()
+    needs_control: ClassVar[bool] = False
+
+    columns: Columns = ()
+    continuous: Columns = ()
+    categorical: Columns = ()
+    intersectional: bool = False
+    encoded: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("columns", "continuous", "categorical", "control"):
+            if hasattr(self, name):
+                object.__setattr__(self, name, as_columns(getattr(self, name)))
+
+    def people(
+        self, sensitive_features: Array, labels: Array = None, sample_weight: Array = None
+    ) -> People:
+        columns = named(to_columns(sensitive_features, "sensitive_features"))
+        n = len(columns[0].values)
+        if n == 0:
+            raise ValueError("`sensitive_features` is empty; pass at least one person.")
+        weight = check_weight(sample_weight, n)
+        strata, kept = self.split(columns, labels, n)
+        attributes = self._attributes(kept, columns, (weight > 0).cpu().numpy())
+        return type_people(strata, attributes, weight, is_tensor(sensitive_features))
+
+    def split(self, columns: list[Column], labels: Array, n: int) -> tuple[Strata, list[Column]]:
+        """Return the strata, and the columns by which people are compared within them."""
+        strata, others = self._strata(columns, labels, n)
+        chosen = chosen_names(self.columns, columns, "columns")
+        kept = [c for c in others if not chosen or c.name in chosen]
+        if not kept:
+            raise ValueError(
+                f"no attribute is left to compare people by: of the columns "
+                f"{[c.name for c in columns]}, those in `columns` must not all be in `control`."
+            )
+        return strata, kept
+
+    def _strata(self, columns: list[Column], labels: Array, n: int) -> tuple[Strata, list[Column]]:
+        """Return the strata, and the columns that they are not made of."""
+        return Strata(np.zeros(n, dtype=np.int64), [""]), columns
+
+    def _attributes(
+        self, kept: list[Column], columns: list[Column], present: np.ndarray
+    ) -> list[Attribute]:
+        if self.encoded:
+            return [read_encoded(column) for column in kept]
+        attributes = read_attributes(kept, columns, self.continuous, self.categorical)
+        for attribute in attributes:
+            refuse_single(attribute, present)
+        return cross(attributes) if self.intersectional else attributes
+
+
+def as_notion(notion: Notion | str) -> Notion:
+    """Return the notion of that name; a `Notion` is returned as it is.
+
+    Parameters
+    ----------
+    notion : Notion or str
+        A notion, or the name of one.
+
+    Returns
+    -------
+    Notion
+        The notion.
+
+    Examples
+    --------
+    >>> from otfair import DemographicParity, as_notion
+    >>> as_notion("demographic_parity") == DemographicParity()
+    True
+    """
+    from otfair.notions import NOTIONS  # the door, which knows them all
+
+    if isinstance(notion, Notion):
+        return notion
+    by_name = {kind.name: kind for kind in NOTIONS}
+    if isinstance(notion, str) and notion in by_name:
+        return by_name[notion]()
+    raise ValueError(
+        f"unknown notion {notion!r}; pass one of {', '.join(map(repr, by_name))}, or a Notion."
+    )
