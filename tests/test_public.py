@@ -17,6 +17,8 @@ def runs(code: str) -> None:
 
 def test_every_public_name_is_there_and_no_other():
     assert otfair.__all__ == sorted(otfair.__all__)
+    assert "tradeoff_curve" in otfair.__all__
+    assert "tradeoff" not in otfair.__all__  # a module, which can be reached all the same
     for name in otfair.__all__:
         assert getattr(otfair, name) is not None
     assert set(otfair.__all__) <= set(dir(otfair))
@@ -29,8 +31,20 @@ def test_every_public_name_is_there_and_no_other():
 def test_nothing_is_imported_before_it_is_used():
     runs(
         "import sys, otfair; otfair.__version__; assert 'torch' not in sys.modules; "
-        "otfair.pdp_violation; assert 'torch' in sys.modules; assert 'audit' in vars(otfair)"
+        "otfair.pdp_violation; assert 'torch' in sys.modules; "
+        "otfair.audit; assert 'audit' in vars(otfair)"
     )
+
+
+@pytest.mark.parametrize(
+    ("use", "unneeded"),
+    [
+        ("otfair.__all__", "numpy torch"),
+        ("otfair.pdp_violation", "matplotlib jinja2 requests"),
+    ],
+)
+def test_a_name_imports_only_what_it_needs(use, unneeded):
+    runs(f"import sys, otfair; {use}; assert not {set(unneeded.split())} & {{*sys.modules}}")
 
 
 @pytest.mark.parametrize(

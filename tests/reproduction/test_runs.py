@@ -201,7 +201,7 @@ def test_post_processing_lowers_cost_and_violation(monkeypatch):
 SCRIPT = """
 import sys, time
 from pathlib import Path
-from otfair.experiments import _runner
+from otfair.reproduction import _runner
 from tests_runs import RUNS
 made = _runner.make
 def slowly(runs):
