@@ -47,5 +47,6 @@ def test_a_figure_is_the_same_bytes_every_time(kind):
 
 
 def test_templates_escape_unless_told_not_to():
-    assert templates().from_string("{{ x }}").render(x="<b>") == "&lt;b&gt;"
-    assert templates(escape=False).from_string("{{ x }}").render(x="<b>") == "<b>"
+    room = "otfair.auditing.report"
+    assert templates(room).from_string("{{ x }}").render(x="<b>") == "&lt;b&gt;"
+    assert templates(room, escape=False).from_string("{{ x }}").render(x="<b>") == "<b>"

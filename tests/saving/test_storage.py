@@ -298,7 +298,7 @@ def test_a_process_killed_in_mid_write_leaves_the_old_file(path):
     write(path, "old", KNOWN)
     script = """
         import os, signal, sys
-        from otfair import storage
+        from otfair.saving import _storage as storage
         os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)
         storage.write(sys.argv[1], "new", {})
     """
