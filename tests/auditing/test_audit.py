@@ -385,3 +385,22 @@ def test_the_report_says_that_costs_fall_with_the_size_of_a_table(found, data):
     assert part.findings[0].cost.distance > 1.2 * found.findings[0].cost.distance
     assert "compare costs of tables of about the same size" in part.to_html()
     assert "holds fixed who may receive" in part.to_html()
+
+
+def test_indexes_that_differ_are_an_error(data):
+    h, sex = pd.Series(data.truth.scores), data.sensitive_features["sex"].reset_index(drop=True)
+    names = [f"p{k}" for k in range(N)]
+    shuffled = h.sample(frac=1, random_state=0)
+    with pytest.raises(ValueError, match="the same labels in another order than that of `scores`"):
+        otfair.audit(shuffled, sensitive_features=sex, n_bootstrap=0)
+    with pytest.raises(ValueError, match=r"index of `labels` has other labels .* `\.to_numpy\(\)`"):
+        otfair.audit(
+            h.set_axis(names),
+            sensitive_features={"sex": sex},
+            labels=pd.Series(data.y, index=[*names[::-1][:-1], "q"]),
+            n_bootstrap=0,
+        )
+    # Arrays have no index, and a default one says nothing.
+    one = otfair.audit(h.to_numpy(), sensitive_features=sex.set_axis(names), n_bootstrap=0)
+    two = otfair.audit(h, sensitive_features=sex.set_axis(names), n_bootstrap=0)
+    assert one.worst == two.worst

@@ -151,3 +151,11 @@ def test_too_many_conditions_are_refused(data, monkeypatch):
 def test_controls_that_can_not_be(data, control, message):
     with pytest.raises(ValueError, match=message):
         audit(data, control_features=control(data))
+
+
+@pytest.mark.parametrize("notion", ["conditional_parity", otfair.ConditionalParity()])
+def test_conditional_parity_wants_to_know_on_what(data, notion):
+    options = {"sensitive_features": data.sensitive_features["sex"], "n_bootstrap": 0}
+    for labels in (data.y, None):
+        with pytest.raises(ValueError, match="pass them as `control_features`"):
+            otfair.audit(data.truth.scores, labels=labels, notions=[notion], **options)

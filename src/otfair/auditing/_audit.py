@@ -27,8 +27,17 @@ from otfair.auditing._groups import Compared, compare, judge, read_notions
 from otfair.auditing._reading import Audited, read
 from otfair.auditing._regions import regions
 from otfair.auditing._resampling import draw
-from otfair.auditing._results import Cost, Curve, Estimate, Finding, Places, Record, Violation
-from otfair.auditing.report._page import SHOWN_PAIRS, cell, page
+from otfair.auditing._results import (
+    SHOWN_PAIRS,
+    Cost,
+    Curve,
+    Estimate,
+    Finding,
+    Places,
+    Record,
+    Violation,
+)
+from otfair.auditing.report._page import notebook_cell, page
 from otfair.notions import Notion
 from otfair.tables import Columns, as_columns, same_people
 
@@ -115,7 +124,7 @@ class Audit:
         return text
 
     def _repr_html_(self) -> str:
-        return cell(self)
+        return notebook_cell(self)
 
 
 def audit(

@@ -8,6 +8,8 @@ import numpy as np
 
 from otfair.notions import GroupNotion
 
+SHOWN_PAIRS = 40  # of people, by default and in the report
+
 
 @dataclass(frozen=True)
 class Estimate:

@@ -1,0 +1,17 @@
+"""Distances between people."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import pdist
+
+from otfair.auditing._weighted import typical
+
+approx = pytest.approx
+
+
+def test_nobody_is_a_typical_distance_from_themselves():
+    points = np.random.default_rng(0).normal(size=(20, 3))
+    assert typical(points, np.ones(20)) == approx(np.median(pdist(points)))
+    assert typical(np.ones((5, 2)), np.ones(5)) == 1

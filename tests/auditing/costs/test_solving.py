@@ -1,0 +1,119 @@
+"""The cheapest plan of many people: linear programs in rounds, and the interval of the cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import otfair
+from otfair.auditing import _solving
+from otfair.auditing._costs import _interval
+from otfair.auditing._distances import Measure
+from otfair.auditing._features import choose_columns, read_features
+from otfair.auditing._groups import compare, read_notions
+from otfair.auditing._reading import read
+from otfair.auditing._resampling import draw
+from otfair.auditing._samples import draw_people
+from otfair.auditing._solving import by_types, solve, stand_ins
+from otfair.geometry._geometry import CostMatrix
+
+N = 400
+approx = pytest.approx
+
+
+@pytest.fixture(scope="module")
+def data():
+    return otfair.load_dataset("synthetic", n=N)
+
+
+@pytest.fixture(scope="module")
+def audited(data):
+    h, s = np.asarray(data.truth.scores), data.sensitive_features
+    return read(h, data.X, s, data.y, None, continuous=(), categorical=(), positive_label=None)
+
+
+@pytest.fixture(scope="module")
+def measure(audited):
+    return Measure(
+        read_features(choose_columns(audited, (), ()), audited.weight), audited.weight, 1e-3, 0
+    )
+
+
+def problems(audited, measure):
+    """Every notion and attribute, with the distances to its types."""
+    for notion in ("demographic_parity", "equalized_odds"):
+        for c in compare(audited, read_notions(notion, labelled=True)):
+            types, K = c.people.types.numpy(), len(c.people.type_names)
+            yield c, measure.to_types(types, K, audited.weight, audited.scores).nearest
+
+
+def test_solving_in_rounds_is_solving_at_once(audited, measure, monkeypatch):
+    h = audited.scores
+    for compared, D in problems(audited, measure):
+        whole = solve(compared.people, h, D)
+        with monkeypatch.context() as patch:
+            patch.setattr(_solving, "MOST", D.size // 2)
+            parts = solve(compared.people, h, D)
+        assert parts.value == approx(whole.value, rel=1e-9)
+        assert parts.gap <= _solving.TOLL * h.sum()
+        assert np.asarray(parts.plan.sum(1)) == approx(h)
+        # Received score is fair, and the plan costs what it says.
+        fair = np.asarray(parts.plan.sum(0))
+        weight = np.bincount(compared.people.types.numpy(), minlength=D.shape[1])
+        vectors, _, _ = compared.people.vectors(torch.as_tensor(weight, dtype=torch.float64))
+        assert vectors.numpy() @ fair == approx(0, abs=1e-6)
+        assert (parts.plan * D).sum() == approx(parts.value)
+
+
+def test_twins_swap_no_score_in_rounds_either(monkeypatch):
+    rng = np.random.default_rng(3)
+    X, sex = rng.integers(3, size=(N, 2)), rng.choice(["a", "b", "c"], N)
+    h = np.clip(0.3 + 0.2 * (sex == "a") + 0.2 * rng.random(N), 0, 1)
+    options = {"sensitive_features": sex, "n_bootstrap": 0}
+    whole = otfair.audit(h, X, **options).findings[0].cost
+    monkeypatch.setattr(_solving, "MOST", 3 * N // 2)
+    parts = otfair.audit(h, X, **options).findings[0].cost
+    assert whole.exact.value == parts.exact.value == approx(0, abs=1e-12)
+    assert whole.moved == approx(whole.least_moved.value, rel=1e-6)
+    assert parts.moved == approx(whole.moved, rel=1e-6)
+
+
+def test_the_gap_is_told_where_rounds_do_not_close_it(audited, measure, monkeypatch):
+    monkeypatch.setattr(_solving, "ROUNDS", 1)
+    h = audited.scores
+    for compared, D in problems(audited, measure):
+        best = solve(compared.people, h, D).value
+        with monkeypatch.context() as patch:
+            patch.setattr(_solving, "MOST", D.size // 10)
+            parts = solve(compared.people, h, D)
+        assert parts.value - parts.gap - 1e-9 <= best <= parts.value + 1e-9
+
+
+def test_stand_ins_have_the_weight_and_mass_of_every_type(audited, measure):
+    compared, _ = next(problems(audited, measure))
+    h, types = audited.scores, compared.people.types.numpy()
+    few, scores = stand_ins(compared.people, h, draw_people(types, 2, 50, [0]))
+    w = few.weight.numpy()
+    assert np.bincount(few.types.numpy(), w) == approx(np.bincount(types))
+    assert np.bincount(few.types.numpy(), w * scores) == approx(np.bincount(types, h))
+
+
+def test_the_interval_of_the_cost_is_that_of_solving_anew(audited, measure):
+    # To first order: resampled costs by the Lagrangian against solving each resample.
+    compared, D = list(problems(audited, measure))[1]
+    h = audited.scores
+    rng = np.random.default_rng(0)
+    anew = []
+    for _ in range(60):
+        counts = np.bincount(rng.integers(N, size=N), minlength=N).astype(np.float64)
+        again = replace(compared.people, weight=torch.as_tensor(counts))
+        solved = otfair.exact_otf(h, CostMatrix(D), by_types(again))
+        anew.append(solved.value / (counts @ h))
+    interval = _interval(compared, solve(compared.people, h, D), h, D, draw(N, 60, 0))
+    low, high = np.percentile(anew, (2.5, 97.5))
+    width = high - low
+    assert interval.low == approx(low, abs=0.15 * width)
+    assert interval.high == approx(high, abs=0.15 * width)
