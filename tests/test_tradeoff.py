@@ -110,7 +110,7 @@ def test_a_judge_can_be_sent_to_a_process_with_its_distances(data):
     sent = pickle.loads(pickle.dumps(judge))
     sent.weights.flags.writeable = False  # as large arrays are there
     assert sent(model) == judge(model)
-    assert sent.geometry._last is not None
+    assert sent.geometry._cached_soft is not None
 
 
 def test_what_is_given_comes_before_the_estimators_own(data):

@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 
 from otfair import CostMatrix, PointCloud
 from otfair.geometry import _distances as distances_module
+from otfair.geometry import _geometry as geometry_module
 
 
 class Case:
@@ -89,7 +90,7 @@ def test_more_types_than_are_looped_over_give_the_same_distances(seed):
     looped = case.soft()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(distances_module, "LOOPED_TYPES", 1)
-        case.geometry._last = None
+        case.geometry._cached_soft = None
         at_once = case.soft()
     assert at_once is not looped
     torch.testing.assert_close(at_once.values, looped.values, rtol=1e-13, atol=1e-13)
@@ -286,7 +287,7 @@ def test_tiny_epsilon_and_far_people_leave_finite_distances():
 
 
 def test_a_pass_holds_no_more_than_a_block_at_once(monkeypatch):
-    monkeypatch.setattr(distances_module, "BLOCK_ENTRIES", 500)
+    monkeypatch.setattr(geometry_module, "BLOCK_ENTRIES", 500)
     case = Case(11)
     seen = []
     blocks = case.geometry.blocks

@@ -15,9 +15,10 @@ from scipy.spatial.distance import cdist
 
 import otfair
 from otfair import CostMatrix, PointCloud
-from otfair.geometry import _distances as distances_module
 from otfair.geometry import _geometry as geometry_module
-from otfair.geometry._geometry import distinct_rows
+from otfair.geometry import _point_cloud as cloud_module
+from otfair.geometry._point_cloud import distinct_rows
+from otfair.geometry.costs import _squares as squares_module
 
 COSTS = ["euclidean", "sqeuclidean", "cityblock", "cosine", "mahalanobis"]
 
@@ -33,7 +34,7 @@ def dense(X: np.ndarray, Y: np.ndarray | None, cost: str) -> np.ndarray:
 
 
 def small_blocks(monkeypatch: pytest.MonkeyPatch, entries: int) -> None:
-    for module in (distances_module, geometry_module):
+    for module in (geometry_module, cloud_module, squares_module):
         monkeypatch.setattr(module, "BLOCK_ENTRIES", entries)
 
 
@@ -366,6 +367,22 @@ def test_a_kept_result_does_not_change_with_the_users_arrays(wrap):
     torch.testing.assert_close(again.plan(mass, 0.0).to_dense(), plan)
     changed = geometry.soft_distances(types, 0.1, weight)
     assert changed.values.shape == (30, 1)
+
+
+def test_what_is_handed_out_of_a_kept_result_may_be_overwritten():
+    geometry, fair = (
+        PointCloud(cloud(9, 30)),
+        otfair.DemographicParity().constraints(["a", "b"] * 15),
+    )
+    h = np.linspace(0.1, 0.9, 30)
+    before = otfair.smooth_otf(h, geometry, fair, 0.1)
+    cost, flows = before.transport_cost, before.flows.distance
+    soft = geometry.soft_distances(fair.column_types, 0.1, fair.column_weight)
+    soft.values.zero_()
+    soft.mean_cost.zero_()
+    again = otfair.smooth_otf(h, geometry, fair, 0.1)
+    assert (again.value, again.transport_cost) == (before.value, cost)
+    np.testing.assert_array_equal(again.flows.distance, flows)
 
 
 # Errors.

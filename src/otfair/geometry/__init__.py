@@ -1,9 +1,14 @@
 """Who is like whom: costs between people, and distances to types of people."""
 
+from otfair.geometry import costs
+from otfair.geometry._cost_matrix import CostMatrix
 from otfair.geometry._distances import NearestDistances, SoftDistances
-from otfair.geometry._geometry import CostFunction, CostMatrix, Geometry, PointCloud, Scale
+from otfair.geometry._geometry import Geometry, Scale
+from otfair.geometry._point_cloud import PointCloud
+from otfair.geometry.costs import Cost, CostFunction
 
 __all__ = [
+    "Cost",
     "CostFunction",
     "CostMatrix",
     "Geometry",
@@ -11,4 +16,5 @@ __all__ = [
     "PointCloud",
     "Scale",
     "SoftDistances",
+    "costs",
 ]

@@ -5,52 +5,21 @@ Maths: docs/derivation.md, section 5 (soft, epsilon > 0) and section 10 (nearest
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-BLOCK_ENTRIES = 2**20  # of the cost matrix held at once: 8 MiB
+if TYPE_CHECKING:
+    from otfair.geometry._geometry import Geometry
+
 LOWEST_EXPONENT = -700.0  # exp of less is denormal or zero, and slow
 LOOPED_TYPES = 256  # past this many types, segments are reduced in one call
 PLAN_ENTRIES = 2**20  # of a dense plan held at once
 MAX_BYTES = 4 * 2**30
-
-
-class Costs(ABC):
-    """Costs from row people to column people, in blocks. Identical people are one *point*."""
-
-    def __init__(self, row_points: Tensor, row_index: Tensor, column_index: Tensor):
-        self.row_points = row_points  # (r,) numbers of the row points that are in use
-        self.row_index = row_index  # (n,) which of them each person is at
-        self.column_index = column_index  # (m,) column point of each person
-        self.n_column_points = int(column_index.max()) + 1
-        self.shape = (len(row_index), len(column_index))
-        self.device = row_index.device
-        self.scale_ = 1.0
-
-    def blocks(
-        self, columns: Tensor | None = None, factor: float = 1.0
-    ) -> Iterator[tuple[int, int, Tensor]]:
-        """Yield (start, stop, block): scaled costs times `factor` from some row points, (u, b).
-
-        A block has one row a point of `columns` and one column a row point from `start` to `stop`;
-        it is the caller's to overwrite.
-        """
-        if columns is None:
-            columns = torch.arange(self.n_column_points, device=self.device)
-        step = max(1, BLOCK_ENTRIES // max(1, len(columns)))
-        block = self._blocks(columns, factor / self.scale_)
-        for start in range(0, len(self.row_points), step):
-            stop = min(len(self.row_points), start + step)
-            yield start, stop, block(start, stop)
-
-    @abstractmethod
-    def _blocks(self, columns: Tensor, factor: float) -> Callable[[int, int], Tensor]:
-        """Return a function that gives unscaled costs times `factor`, row points start to stop."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +36,7 @@ class TypedColumns:
     n_types: int
 
     @classmethod
-    def of(cls, geometry: Costs, types: Tensor, weight: Tensor, n_types: int) -> TypedColumns:
+    def of(cls, geometry: Geometry, types: Tensor, weight: Tensor, n_types: int) -> TypedColumns:
         """Group people who are identical and of one type; people without weight are left out."""
         size = 8 * geometry.shape[0] * n_types
         if size > MAX_BYTES:
@@ -75,7 +44,8 @@ class TypedColumns:
                 f"distances from {geometry.shape[0]} people to {n_types} types of people take "
                 f"{size / 2**30:.1f} GiB, more than the budget of {MAX_BYTES / 2**30:.1f} GiB. Bin "
                 "a continuous sensitive column (ten to a hundred values serve as well), or move "
-                "the scores of fewer people at a time; `otfair.distances.MAX_BYTES` is the budget."
+                "the scores of fewer people at a time; the budget is "
+                "`otfair.geometry._distances.MAX_BYTES`."
             )
         people = torch.nonzero(weight > 0).squeeze(1)
         key = types[people] * geometry.n_column_points + geometry.column_index[people]
@@ -112,42 +82,60 @@ class TypedColumns:
 class SoftDistances:
     """D_ik = -eps log sum_{j of type k} w_j exp(-C_ij / eps), infinite for a type without people.
 
+    A geometry keeps the last one: `values` and `mean_cost` are copies, the caller's to overwrite.
+
     Attributes
     ----------
-    values : (n, K).
-    epsilon : the smoothing it was made with.
+    values : Tensor of shape (n, K)
+        The distances D.
+    mean_cost : Tensor of shape (n, K)
+        Mean cost of mass sent from i to type k; zero for a type without people.
+    epsilon : float
+        The smoothing that they were made with.
     """
 
-    values: Tensor
+    by_type: Tensor  # D (K, n), shared with those who solve: not to be overwritten
     epsilon: float
-    geometry: Costs
+    geometry: Geometry
     columns: TypedColumns
 
     @classmethod
-    def of(cls, geometry: Costs, columns: TypedColumns, epsilon: float) -> SoftDistances:
+    def of(cls, geometry: Geometry, columns: TypedColumns, epsilon: float) -> SoftDistances:
         """One pass over the costs, in O(n K) memory."""
         out = columns.weight.new_empty(columns.n_types, len(geometry.row_points))
         for start, stop, block in geometry.blocks(columns.points, 1 / epsilon):
             out[:, start:stop] = _soft_minimum_(block, columns)
-        values = (epsilon * out)[:, geometry.row_index].T  # type by type, as solvers read it
-        return cls(values, epsilon, geometry, columns)
+        return cls((epsilon * out)[:, geometry.row_index], epsilon, geometry, columns)
 
-    @cached_property
+    def rows(self, index: Tensor, geometry: Geometry) -> SoftDistances:
+        """Look up some rows, which are those of `geometry`."""
+        return replace(self, by_type=self.by_type[:, index], geometry=geometry)
+
+    @property
+    def values(self) -> Tensor:
+        """The distances D, (n, K)."""
+        return self.by_type.clone().T
+
+    @property
     def mean_cost(self) -> Tensor:
         """Mean cost of mass sent from i to type k, (n, K); zero for a type without people."""
+        return self._mean_cost.clone()
+
+    @cached_property
+    def _mean_cost(self) -> Tensor:
         out, weight = torch.zeros_like(self._point_values), self.columns.weight[:, None]
         for start, stop, share, cost in self._shares():
             out[:, start:stop].index_add_(0, self.columns.types, share.mul_(cost).mul_(weight))
         return (out * self.epsilon)[:, self.geometry.row_index].T
 
     def column_mass(self, type_mass: Tensor) -> Tensor:
-        """Mass a unit of weight that each column person receives, (m,).
+        """Mass per unit of weight that each column person receives, (m,).
 
         `type_mass` (n, K) is the mass that goes from i to type k.
         """
         mass = torch.zeros_like(self._point_values)  # (K, r)
         mass.index_add_(1, self.geometry.row_index, type_mass.T)
-        received = torch.zeros_like(self.columns.weight)  # (u,), a unit of weight
+        received = torch.zeros_like(self.columns.weight)  # (u,), per unit of weight
         for start, stop, share, _ in self._shares():
             received += share.mul_(mass[:, start:stop][self.columns.types]).sum(1)
         return self.columns.to_people(received)
@@ -170,7 +158,7 @@ class SoftDistances:
         return _sparse(torch.cat(index, 1), torch.cat(values), self.geometry.shape)
 
     def _shares(self) -> Iterator[tuple[int, int, Tensor, Tensor]]:
-        """Yield (start, stop, share of its type a unit of weight, cost / epsilon), both (u, b)."""
+        """Yield (start, stop, share of a type per unit of weight, cost / epsilon), both (u, b)."""
         for start, stop, cost in self.geometry.blocks(self.columns.points, 1 / self.epsilon):
             share = self._point_values[:, start:stop][self.columns.types].div_(self.epsilon)
             yield start, stop, share.sub_(cost).clamp_min_(LOWEST_EXPONENT).exp_(), cost
@@ -178,8 +166,8 @@ class SoftDistances:
     @cached_property
     def _point_values(self) -> Tensor:
         """D by row point, (K, r)."""
-        out = self.values.new_zeros(self.columns.n_types, len(self.geometry.row_points))
-        return out.index_copy_(1, self.geometry.row_index, self.values.T)
+        out = self.by_type.new_zeros(self.columns.n_types, len(self.geometry.row_points))
+        return out.index_copy_(1, self.geometry.row_index, self.by_type)
 
 
 @dataclass(frozen=True)
@@ -188,8 +176,10 @@ class NearestDistances:
 
     Attributes
     ----------
-    values : (n, K), infinite for a type without people.
-    person : (n, K) index of a nearest person.
+    values : Tensor of shape (n, K)
+        Distances, infinite for a type without people.
+    person : Tensor of shape (n, K)
+        Index of a nearest person.
     """
 
     values: Tensor
@@ -197,7 +187,7 @@ class NearestDistances:
     columns: TypedColumns
 
     @classmethod
-    def of(cls, geometry: Costs, columns: TypedColumns) -> NearestDistances:
+    def of(cls, geometry: Geometry, columns: TypedColumns) -> NearestDistances:
         """One pass over the costs, in O(n K) memory: the limit of soft distances at epsilon 0."""
         out = columns.weight.new_full((columns.n_types, len(geometry.row_points)), torch.inf)
         where = torch.zeros_like(out, dtype=torch.long)
@@ -209,12 +199,17 @@ class NearestDistances:
         return cls(out[:, index].T, columns.person[where][:, index].T, columns)
 
     @property
+    def by_type(self) -> Tensor:
+        """The distances, (K, n)."""
+        return self.values.T
+
+    @property
     def mean_cost(self) -> Tensor:
         """The distances themselves, zero for a type without people."""
         return torch.where(self.values.isinf(), 0.0, self.values)
 
     def column_mass(self, type_mass: Tensor) -> Tensor:
-        """Mass a unit of weight that each column person receives, (m,); identical people share."""
+        """Mass per unit of weight that each column person gets, (m,); identical people share."""
         place, zero = self.columns.member[self.person], torch.zeros_like(self.columns.weight)
         received = zero.index_add_(0, place.flatten(), type_mass.flatten())
         return self.columns.to_people(received / self.columns.weight)

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from otfair._io.arrays import Array, to_tensor
-from otfair.geometry import CostFunction, Geometry, PointCloud, Scale
+from otfair.geometry import Cost, CostFunction, Geometry, PointCloud, Scale
 from otfair.losses._base import Diagnostics, FairnessLoss
 from otfair.notions import Constraints, Notion, People
 from otfair.transport import AdjustedTransport, Newton, Solver, TransportError, adjusted_otf
@@ -60,7 +60,7 @@ class OTFLoss(FairnessLoss):
         notion: Notion | str = "demographic_parity",
         epsilon: float = 1e-3,
         *,
-        cost: str | CostFunction = "euclidean",
+        cost: str | CostFunction | Cost = "euclidean",
         scale: Scale = "max",
         slack: float = 0.0,
         solver: Solver = "newton",
@@ -160,7 +160,7 @@ class OTFLoss(FairnessLoss):
         return list(smooth), list(relaxed)
 
 
-def cloud(X: Array, weight: Tensor, cost: str | CostFunction, scale: Scale) -> PointCloud:
+def cloud(X: Array, weight: Tensor, cost: str | CostFunction | Cost, scale: Scale) -> PointCloud:
     """Return a point cloud whose scale is that of the people who have weight, (n,)."""
     if isinstance(scale, str) and bool((weight == 0).any()):
         people = to_tensor(X, "X", ndim=2)

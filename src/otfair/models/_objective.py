@@ -14,7 +14,7 @@ from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
 from otfair._io.arrays import Array, check_weight
-from otfair.geometry import CostFunction, Geometry, PointCloud, Scale
+from otfair.geometry import Cost, CostFunction, Geometry, PointCloud, Scale
 from otfair.losses import BarycenterLoss, FairnessLoss, NormLoss, OTFLoss, cloud
 from otfair.metrics import ViolationOf
 from otfair.models._boosted_people import Population, read_call, same_people
@@ -91,7 +91,7 @@ class OTFObjective:
         *,
         regularizer: str = "otf",
         balance: str | float = "auto",
-        cost: str | CostFunction = "euclidean",
+        cost: str | CostFunction | Cost = "euclidean",
         scale: Scale = "max",
     ) -> None:
         if regularizer not in REGULARIZERS:

@@ -1,0 +1,117 @@
+"""Costs between people's features, computed when they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from otfair._io.arrays import Array, to_tensor
+from otfair.geometry._geometry import Geometry, Scale
+from otfair.geometry.costs import Cost, CostFunction, Points, as_cost
+from otfair.geometry.costs._cost import BLOCK_ENTRIES
+
+
+class PointCloud(Geometry):
+    """Costs between people's features, computed when needed and never stored as a whole.
+
+    Parameters
+    ----------
+    X : array of shape (n, p)
+        Features of the people whose scores move.
+    Y : array of shape (m, p), default=None
+        Features of those who receive score; the same people by default.
+    cost : str, callable or Cost, default="euclidean"
+        "euclidean", "sqeuclidean", "cityblock", "cosine", "mahalanobis" (by the covariance of all
+        these people), a function of two blocks of people, (a, p) and (b, p), giving (a, b), or an
+        instance of a class of `otfair.geometry.costs`.
+    scale : {"max", "mean", "median"}, float or None, default="max"
+        Divide costs by this statistic of all pairs, by a number, or by nothing (None). The median
+        of more than 4096 people is that of 4096 evenly spaced ones. Scale and covariance count
+        each person once, whatever their weight in the constraints.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Numbers of rows and of columns.
+    scale_ : float
+        What the raw costs were divided by; multiply a cost by it to get back to raw units.
+
+    Notes
+    -----
+    Identical people are at distance exactly 0, and near pairs are computed by subtraction, so that
+    small distances are right to rounding and not only to the rounding of large ones.
+
+    Examples
+    --------
+    >>> from otfair import PointCloud
+    >>> geometry = PointCloud([[0.0, 0.0], [3.0, 4.0], [0.0, 0.0]])
+    >>> geometry.scale_
+    5.0
+    >>> geometry.cost_matrix()
+    tensor([[0., 1., 0.],
+            [1., 0., 1.],
+            [0., 1., 0.]], dtype=torch.float64)
+    """
+
+    def __init__(
+        self,
+        X: Array,
+        Y: Array = None,
+        cost: str | CostFunction | Cost = "euclidean",
+        scale: Scale = "max",
+    ):
+        rows = to_tensor(X, "X", ndim=2)
+        columns = rows if Y is None else to_tensor(Y, "Y", ndim=2, device=rows.device)
+        if rows.shape[1] != columns.shape[1] or 0 in (*rows.shape, len(columns)):
+            raise ValueError(
+                "`X` and `Y` must have the same features and not be empty; received shapes "
+                f"{tuple(rows.shape)} and {tuple(columns.shape)}."
+            )
+        people = rows if Y is None else torch.cat([rows, columns])
+        self.cost = as_cost(cost)
+        first, index = distinct_rows(people)
+        self._points = Points.at(self.cost.place(people[first], people))
+        here = there = torch.arange(len(first), device=rows.device)
+        row_index = column_index = index
+        if Y is not None:
+            here, row_index = torch.unique(index[: len(rows)], return_inverse=True)
+            there, column_index = torch.unique(index[len(rows) :], return_inverse=True)
+        self._column_points = there
+        super().__init__(here, row_index, column_index, scale)
+
+    def _blocks(self, columns: Tensor, factor: float) -> Callable[[int, int], Tensor]:
+        there = self._column_points[columns]
+        return self.cost.blocks(self._points, self.row_points, there, factor)
+
+    def _max_cost(self) -> float:
+        """Largest cost, leaving out pairs too near the centre to hold it (triangle inequality)."""
+        order, points = self.cost.order, self._points.centred
+        if order is None:
+            return super()._max_cost()
+        radius = torch.linalg.vector_norm(points, order, dim=1)
+        r = radius[self.row_points].sort(descending=True)
+        s = radius[self._column_points].sort(descending=True)
+        rows, columns = self.row_points[r.indices], self._column_points[s.indices]
+        best, start, step = 0.0, 0, 8
+        while start < len(rows):
+            reach = int(torch.searchsorted(-s.values, r.values[start] - best))
+            if reach == 0:
+                break
+            X = points[rows[start : start + step]]
+            for some in torch.split(columns[:reach], max(1, BLOCK_ENTRIES // step)):
+                best = max(best, float(torch.cdist(X, points[some], order).amax()))
+            start, step = start + step, min(8 * step, 512)
+        return self.cost.of_distance(best)
+
+
+def distinct_rows(X: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the first person of each distinct kind and, for each person, which kind they are."""
+    kinds: dict[bytes, int] = {}
+    rows = np.ascontiguousarray((X + 0.0).cpu().numpy())  # + 0.0 turns -0.0 into 0.0
+    keys = rows.view(f"V{rows[0].nbytes}").ravel().tolist()  # each row's bytes
+    index = np.array([kinds.setdefault(key, len(kinds)) for key in keys])
+    _, first = np.unique(index, return_index=True)
+    return torch.as_tensor(first, device=X.device), torch.as_tensor(index, device=X.device)

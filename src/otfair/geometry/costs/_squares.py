@@ -1,0 +1,77 @@
+"""Costs by Euclidean distances, whose squares are one matrix product."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from otfair.geometry.costs._cost import BLOCK_ENTRIES, Cost, Points
+
+CANCELLED = 1e-8  # squares below this share of the largest are recomputed from the difference
+
+
+class SquaresCost(Cost):
+    """The Euclidean distance between places, or a multiple of its square.
+
+    Identical people are at distance exactly 0, and near pairs are computed by subtraction, so that
+    small distances are right to rounding and not only to the rounding of large ones.
+
+    Attributes
+    ----------
+    multiple : float or None
+        What the squared distance is multiplied by; None where the cost is the distance itself.
+    """
+
+    order = 2
+    multiple: ClassVar[float | None] = None
+
+    def of_distance(self, distance: float) -> float:
+        """Return the cost of a distance."""
+        return distance if self.multiple is None else distance**2 * self.multiple
+
+    def between(self, X: Tensor, Y: Tensor) -> Tensor:
+        """Return the costs by subtraction, (a, b)."""
+        distance = _distances(X, Y)
+        return distance if self.multiple is None else distance.square_().mul_(self.multiple)
+
+    def blocks(
+        self, points: Points, rows: Tensor, columns: Tensor, factor: float
+    ) -> Callable[[int, int], Tensor]:
+        """Prepare blocks of costs between chosen points, of one product each."""
+        places = points.places
+        # |y - x|^2 as one product: (y, 1, |y|^2) . (-2 x, |x|^2, 1), in units of the result.
+        unit = factor**2 if self.multiple is None else factor * self.multiple
+        norms, one = points.norms[:, None], torch.ones_like(points.norms[:, None])
+        left = torch.cat([points.centred, one, norms], 1).index_select(0, columns)
+        right = torch.cat([-2 * points.centred, norms, one], 1).mul_(unit)
+        right = right if len(rows) == len(right) else right[rows]
+        cancelled = CANCELLED * unit * float(points.norms.max())
+        twin = torch.searchsorted(rows, columns).clamp_max_(len(rows) - 1)  # (u,) same row, if any
+        twins = torch.nonzero(rows[twin] == columns).squeeze(1)
+        twins = twins[torch.argsort(twin[twins])]
+        twin_rows = twin[twins]
+
+        def block(start: int, stop: int) -> Tensor:
+            squares = left @ right[start:stop].T  # (u, b)
+            lo, hi = torch.searchsorted(twin_rows, torch.tensor([start, stop], device=rows.device))
+            same = (twins[lo:hi], twin_rows[lo:hi] - start)
+            squares[same] = torch.inf
+            if float(squares.amin()) <= cancelled:  # take these from the difference
+                j, i = torch.nonzero(squares <= cancelled, as_tuple=True)
+                if len(j) * places.shape[1] > BLOCK_ENTRIES:
+                    exact = _distances(places[columns], places[rows[start:stop]])
+                    squares = exact.square_().mul_(unit)
+                else:
+                    difference = places[columns[j]] - places[rows[start + i]]
+                    squares[j, i] = difference.square().sum(1).mul_(unit)
+            squares[same] = 0.0
+            return squares.sqrt_() if self.multiple is None else squares
+
+        return block
+
+
+def _distances(X: Tensor, Y: Tensor) -> Tensor:
+    return torch.cdist(X, Y, compute_mode="donot_use_mm_for_euclid_dist")
