@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from otfair.transport._problem import SemiDual, Solved, TransportProblem
+from otfair.transport._problem import TransportProblem
+from otfair.transport._semidual import Reference, SemiDual, Solved
 from otfair.transport._status import Status
 
 MAX_EXPONENT = 600.0
@@ -22,10 +23,14 @@ class Coordinate:
 
     Parameters
     ----------
-    max_sweeps : over all duals.
-    tol : stop, from the second sweep on, when epsilon times the mean change of lambda is below.
-    univariate_tol : largest derivative left in a univariate problem, for rows of G divided by n.
-    residual_tol : relative residual that counts as converged.
+    max_sweeps : int, default=100
+        Sweeps over all duals.
+    tol : float, default=1e-3
+        Stop, from the second sweep on, when epsilon times the mean change of lambda is below.
+    univariate_tol : float, default=1e-3
+        Largest derivative left in a univariate problem, for rows of G divided by n.
+    residual_tol : float, default=1e-8
+        Relative residual that counts as converged.
     """
 
     max_sweeps: int = 100
@@ -33,9 +38,29 @@ class Coordinate:
     univariate_tol: float = 1e-3
     residual_tol: float = 1e-8
 
-    def solve(self, problem: TransportProblem, init: np.ndarray | None = None) -> Solved:
-        """Sweep from `init` (zero by default)."""
-        semi = SemiDual(problem)
+    def solve(
+        self,
+        problem: TransportProblem,
+        init: np.ndarray | None = None,
+        reference: Reference | None = None,
+    ) -> Solved:
+        """Sweep over the duals.
+
+        Parameters
+        ----------
+        problem : TransportProblem
+            What is solved.
+        init : array of shape (d,), default=None
+            Duals to start from; zero by default.
+        reference : Reference, default=None
+            Shares at a solution of a nearby problem with the same distances.
+
+        Returns
+        -------
+        tuple
+            Duals, the point there, status, residual and number of sweeps.
+        """
+        semi = SemiDual(problem, reference=reference)
         mu = np.zeros(len(problem.target)) if init is None else init
         # The relaxed problem's dual is phi - psi, both at most zero; elsewhere phi is free.
         top = 0.0 if problem.slack.any() else np.inf

@@ -14,15 +14,17 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from otfair.transport._newton import anneal
-from otfair.transport._problem import Reference, TransportProblem, beside, to_numpy
+from otfair.transport._problem import TransportProblem
 from otfair.transport._results import Transport
+from otfair.transport._semidual import Reference
 from otfair.transport._status import Status
+from otfair.transport._vectors import convert_like, to_numpy
 
 logger = logging.getLogger(__name__)
 
 ALL_PAIRS = 20_000  # the program with every pair is solved up to this many
 ROUNDS = 50
-TOLERANCE = 1e-9  # of the gap, beside all mass moved over a distance of one unit
+TOLERANCE = 1e-9  # of the gap, as a share of all mass moved over a distance of one unit
 
 
 def solve_exact(problem: TransportProblem) -> Transport:
@@ -65,12 +67,12 @@ def _generate(problem: TransportProblem, unit: float) -> Transport:
         if done or pairs.all():
             break
         pairs |= _excess(D, V, mu) <= 0
-    prices = beside(lowest, problem.mass)
+    prices = convert_like(lowest, problem.mass)
     return Transport(
         problem=problem,
         mu=mu,
         prices=prices,
-        point=Reference(beside(P / np.where(m > 0, m, 1.0), problem.mass), prices, mu @ V),
+        point=Reference(convert_like(P / np.where(m > 0, m, 1.0), problem.mass), prices, mu @ V),
         value=dual,
         primal_value=primal,
         residual=problem.residual(P.sum(1), mu) if done else np.inf,

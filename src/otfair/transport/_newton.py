@@ -1,4 +1,4 @@
-"""Semi-dual solver: damped proximal Newton on one variable a constraint, annealed if need be.
+"""Semi-dual solver: damped proximal Newton on one variable per constraint, annealed if need be.
 
 Maths: docs/derivation.md, section 9. Letters follow the paper.
 """
@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg.lapack import dposv
 
-from otfair.transport._problem import Point, SemiDual, Solved, TransportProblem
+from otfair.transport._problem import TransportProblem
+from otfair.transport._semidual import Point, Reference, SemiDual, Solved
 from otfair.transport._status import Status
 
 logger = logging.getLogger(__name__)
@@ -28,16 +29,38 @@ class Newton:
 
     Parameters
     ----------
-    tol : relative residual at which it stops.
-    max_evaluations : of the semi-dual, over all stages.
+    tol : float, default=1e-8
+        Relative residual at which it stops.
+    max_evaluations : int, default=2000
+        Evaluations of the semi-dual, over all stages.
     """
 
     tol: float = 1e-8
     max_evaluations: int = 2000
 
-    def solve(self, problem: TransportProblem, init: np.ndarray | None = None) -> Solved:
-        """Maximise the semi-dual from `init` (zero by default)."""
-        semi, limit = SemiDual(problem), self.max_evaluations
+    def solve(
+        self,
+        problem: TransportProblem,
+        init: np.ndarray | None = None,
+        reference: Reference | None = None,
+    ) -> Solved:
+        """Maximise the semi-dual.
+
+        Parameters
+        ----------
+        problem : TransportProblem
+            What is solved.
+        init : array of shape (d,), default=None
+            Duals to start from; zero by default.
+        reference : Reference, default=None
+            Shares at a solution of a nearby problem with the same distances.
+
+        Returns
+        -------
+        tuple
+            Duals, the point there, status, residual and number of evaluations.
+        """
+        semi, limit = SemiDual(problem, reference=reference), self.max_evaluations
         mu = np.zeros(len(problem.target)) if init is None else init
         mu, point, residual, used = ascend(semi, mu, self.tol, min(DIRECT, limit))
         if residual > self.tol and used < limit:
@@ -73,7 +96,8 @@ def ascend(
     rounding = 1e-9 * semi.tau * float(problem.mass @ (1 + abs(point.lse)))
     residual = best = problem.residual(point.f, mu)
     delta, growth, used = FIRST_DAMPING, GROW, 1
-    H, stale = point.near.curvature, False  # that of a solution nearby is good for a first step
+    H = point.reference.curvature  # that of a solution nearby is good for a first step
+    stale = False
     while residual > tol and used < budget and delta < MOST_DAMPING:
         if H is None or stale:
             H, stale = semi.curvature(point), False
@@ -95,9 +119,10 @@ def ascend(
             best = min(best, residual)
         else:
             delta, growth = delta * growth, growth * GROW
-            if model > rounding:  # less beside the curvature along the step would not shorten it
+            if model > rounding:  # less than the curvature along the step would not shorten it
                 delta = max(delta, CURB * bend / (unit * float(step @ step)))
-    return mu, replace(point, near=replace(point.near, curvature=H)), residual, used
+    reference = replace(point.reference, curvature=H)
+    return mu, replace(point, reference=reference), residual, used
 
 
 def proximal_step(B: np.ndarray, q: np.ndarray, gamma: np.ndarray, start: np.ndarray) -> np.ndarray:

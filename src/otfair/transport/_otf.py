@@ -18,9 +18,11 @@ from otfair.notions import Constraints
 from otfair.transport._coordinate import Coordinate
 from otfair.transport._exact import solve_exact
 from otfair.transport._newton import Newton
-from otfair.transport._problem import Point, TransportProblem, namespace
+from otfair.transport._problem import TransportProblem
 from otfair.transport._results import AdjustedTransport, Transport
+from otfair.transport._semidual import Point
 from otfair.transport._status import TransportError
+from otfair.transport._vectors import array_module
 
 Method: TypeAlias = Newton | Coordinate
 Solver: TypeAlias = Method | str
@@ -172,7 +174,7 @@ def adjusted_otf(
     shift = (mu - nu) @ problem.vectors / problem.epsilon  # (K,)
     if np.abs(shift).max(initial=0.0) <= 1:  # LSE(mu) - LSE(nu) by the shares at nu: all digits
         change = relaxed.point.mean(np.expm1(shift))
-        difference = -problem.epsilon * namespace(change).log1p(change)
+        difference = -problem.epsilon * array_module(change).log1p(change)
     linear = problem.target @ (mu - nu) - allowed @ np.abs(mu) + relaxed.problem.slack @ np.abs(nu)
     price = np.where(above, np.abs(nu) * np.sign(problem.violation), 0.0) @ problem.all_vectors
     value = float(problem.mass @ difference) + float(linear)
@@ -199,15 +201,15 @@ def _smooth_problem(
 def _solve(
     problem: TransportProblem, slack: np.ndarray, solver: Method, init: Init, throw: bool
 ) -> Transport:
-    problem = problem.with_slack(slack)
+    problem, reference = problem.with_slack(slack), None
     if isinstance(init, Transport):
         if isinstance(init.point, Point) and init.problem.distances is problem.distances:
-            problem.near = init.point.near
+            reference = init.point.reference
         init = init.constraint_duals
     if init is not None:
         init = to_vector(init, "init", len(slack), "constraint").cpu().numpy() * problem.unit
     with np.errstate(all="ignore"):  # where numbers overflow, the status tells
-        mu, point, status, residual, iterations = solver.solve(problem, init)
+        mu, point, status, residual, iterations = solver.solve(problem, init, reference)
         prices = problem.epsilon * (problem.log_scores - point.lse)
         linear = float(problem.target @ mu - problem.slack @ np.abs(mu))
         value = float(problem.mass @ (prices - problem.epsilon)) + linear

@@ -14,8 +14,10 @@ import torch
 from torch import Tensor
 
 from otfair._io.arrays import Array, like_input
-from otfair.transport._problem import Point, Reference, TransportProblem, Vector
+from otfair.transport._problem import TransportProblem
+from otfair.transport._semidual import Point, Reference
 from otfair.transport._status import Status
+from otfair.transport._vectors import Vector
 
 MAX_DENSE_ENTRIES = 2**26  # of a dense plan: 512 MiB
 

@@ -18,7 +18,7 @@ from otfair.auditing._reading import read
 from otfair.auditing._resampling import draw
 from otfair.auditing._samples import draw_people
 from otfair.auditing._solving import by_types, solve, stand_ins
-from otfair.geometry._geometry import CostMatrix
+from otfair.geometry import CostMatrix
 
 N = 400
 approx = pytest.approx

@@ -1,0 +1,114 @@
+"""The semi-dual of a transport problem: its value and derivatives at duals of the constraints.
+
+Maths: docs/derivation.md, sections 4, 5 and 9. Letters follow the paper.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+
+from otfair.transport._problem import TransportProblem
+from otfair.transport._status import Status
+from otfair.transport._vectors import Vector, array_module, convert_like, to_numpy
+
+# Shares near a reference are products of its own, of at least exp(LOWEST_SHARE), and of ratios of
+# at most exp(FAR): none is so small that it would be denormal, and none that matters is cut off.
+LOWEST_SHARE, FAR = -400.0, 250.0
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Shares at one mu, from which those at others nearby follow without exponentials."""
+
+    share: Vector  # p (K, n)
+    lse: Vector  # (n,) log-sum-exp over types
+    shift: np.ndarray  # G'mu / tau by type, (K,)
+    curvature: np.ndarray | None = None  # minus a Hessian nearby, (d, d)
+
+    def mean(self, values: np.ndarray) -> Vector:
+        """Mean over types, by share, of one row (K,) or of several (d, K): (n,) or (d, n)."""
+        return convert_like(values, self.share) @ self.share
+
+
+@dataclass(frozen=True)
+class Point:
+    """The semi-dual at one mu: everything a Newton step asks for."""
+
+    reference: Reference
+    ratio: np.ndarray  # (K,) of the types' exponentials to those of `reference`, at least 1
+    total: Vector  # (n,) sum over types of ratio times share
+    lse: Vector  # (n,) log-sum-exp over types
+    f: np.ndarray  # (K,) mass by type
+    r: np.ndarray  # b - G f  (d,), the gradient of the smooth part
+    value: float  # the smooth part of L
+
+    @cached_property
+    def share(self) -> Vector:
+        """Share p of each person's score that goes to each type, (K, n)."""
+        return self.reference.share * convert_like(self.ratio, self.total)[:, None] / self.total
+
+    def mean(self, values: np.ndarray) -> Vector:
+        """Mean over types, by share, as for a reference."""
+        return self.reference.mean(values * self.ratio) / self.total
+
+
+# What a solver of a smooth problem returns: mu, the point there, status, residual, iterations.
+Solved: TypeAlias = tuple[np.ndarray, Point, Status, float, int]
+
+
+class SemiDual:
+    """Evaluates L(mu) = -tau sum_i m_i LSE_k((g_k'mu - D_ik) / tau) + b'mu and its derivatives.
+
+    The constant eps h (log h - 1) and the term -slack'|mu| are left to the caller. At tau > epsilon
+    this is the annealed function of docs/derivation.md, section 9; at tau = epsilon the true one.
+    A `reference`, at the same tau and distances, is where a nearby solution was evaluated.
+    """
+
+    def __init__(
+        self,
+        problem: TransportProblem,
+        tau: float | None = None,
+        reference: Reference | None = None,
+    ) -> None:
+        self.problem, self.tau = problem, problem.epsilon if tau is None else tau
+        self._reference = reference  # the last one; replaced when a point is far from it
+
+    def at(self, mu: np.ndarray) -> Point:
+        """Evaluate at mu, (d,)."""
+        problem, V = self.problem, self.problem.vectors
+        shift = mu @ V / self.tau
+        change = shift - (shift if self._reference is None else self._reference.shift)
+        if self._reference is None or change.max() - change.min() > FAR:
+            self._reference, change = self._refer(shift), np.zeros_like(shift)
+        reference, least = self._reference, float(change.min())
+        ratio = np.exp(change - least)
+        total = reference.mean(ratio)
+        f = ratio * to_numpy(reference.share @ (problem.mass / total))
+        lse = array_module(total).log(total)
+        lse += reference.lse
+        lse += least
+        value = float(problem.target @ mu) - self.tau * float(problem.mass @ lse)
+        return Point(reference, ratio, total, lse, f, problem.target - V @ f, value)
+
+    def curvature(self, point: Point) -> np.ndarray:
+        """Minus the Hessian: sum_i m_i Cov_{p_i}(g) / tau, (d, d)."""
+        V = self.problem.vectors
+        mean = point.reference.mean(V * point.ratio)  # (d, n), times the total
+        within = to_numpy((mean * (self.problem.mass / point.total**2)) @ mean.T)
+        return np.asarray(((V * point.f) @ V.T - within) / self.tau)
+
+    def _refer(self, shift: np.ndarray) -> Reference:
+        """Return the shares at a shift, (K,)."""
+        problem, D = self.problem, self.problem.distances
+        add = shift + np.log(problem.column_mass) * (1 - problem.epsilon / self.tau)
+        xp, share = array_module(D), D / -self.tau
+        share += convert_like(add, D)[:, None]
+        top = xp.amax(share, 0)
+        share -= top
+        total = xp.exp(xp.clip(share, LOWEST_SHARE, None, out=share), out=share).sum(0)
+        share /= total
+        return Reference(share, xp.log(total) + top, shift)
