@@ -35,9 +35,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.html"
         found.to_html(report)
-        with Browser(Path(folder) / "profile") as browser:
+        with Browser() as browser:
             browser.open(report, width=WIDTH, height=900)
-            browser.click("#f2_1 details.section summary")  # where it happens, folded away
+            browser.page.click("#f2_1 details.section summary")  # where it happens, folded away
             for name, (first, last) in SHOTS.items():
                 top, end = (
                     browser.run(
@@ -45,7 +45,8 @@ def main() -> None:
                     )
                     for place in (first, last)
                 )
-                shot = Image.open(io.BytesIO(browser.screenshot(first, height=int(end - top))))
+                clip = {"x": 0, "y": top, "width": WIDTH, "height": int(end - top)}
+                shot = Image.open(io.BytesIO(browser.page.screenshot(full_page=True, clip=clip)))
                 few = shot.convert("P", palette=Image.Palette.ADAPTIVE, colors=64)
                 path = Path(__file__).parent / "_static" / name
                 few.save(path, optimize=True)

@@ -5,7 +5,7 @@ fail() {
     echo "scripts/chromium.sh: $1" >&2
     exit 1
 }
-for name in chromium chromium-browser; do
+for name in chromium chromium-browser google-chrome; do
     if command -v "$name" >/dev/null; then exit 0; fi
 done
 command -v apt-get >/dev/null || fail "there is no Chromium and no apt-get; install Chromium, so that \`chromium\` is on the PATH."
