@@ -59,7 +59,7 @@ from .notions import (
     as_notion as as_notion,
 )
 from .saving import load_model as load_model, save_model as save_model
-from .tables._encoder import TableEncoder as TableEncoder
+from .tables import TableEncoder as TableEncoder
 from .tradeoff import plot_tradeoff as plot_tradeoff, tradeoff_curve as tradeoff_curve
 from .transport import (
     AdjustedTransport as AdjustedTransport,

@@ -23,8 +23,7 @@ from otfair.losses import FairnessLoss, OTFLoss
 from otfair.metrics import DifferenceOf, ViolationOf, read_groups
 from otfair.models import OTFBoostingClassifier, OTFClassifier, encoded_columns
 from otfair.notions import DemographicParity, EqualizedOdds, Notion, as_notion
-from otfair.tables import to_columns
-from otfair.tables._encoder import TableEncoder
+from otfair.tables import TableEncoder, to_columns
 from otfair.transport import adjusted_otf
 
 ALPHAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)

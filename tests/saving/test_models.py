@@ -34,8 +34,9 @@ from otfair import (
     load_model,
     save_model,
 )
-from otfair.saving import _storage as storage
-from otfair.saving._models import NotStored, _describe, _kinds, _known
+from otfair._io import storage
+from otfair._io.saved import NotStored
+from otfair.saving._models import KNOWN, _describe
 
 N = 120
 
@@ -484,7 +485,7 @@ def stored(pipeline):
     plain = _describe(pipeline)
     for _, step in plain["steps"]:
         step["fitted"].get("history_", [])[3:] = []
-    return storage.pack({"model": plain}, _known(), tensors), tensors
+    return storage.pack({"model": plain}, KNOWN, tensors), tensors
 
 
 def write_raw(path, content, tensors):
@@ -615,7 +616,5 @@ def test_every_fitted_attribute_is_known(X, data, trained):
     line = OTFClassifier(alpha=0).fit(X, data.y)
     table = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
     for model in (line, trained, OTFClassifier(alpha=0).fit(table, data.y), TableEncoder().fit(X)):
-        new = (
-            set(vars(model)) - set(model.get_params()) - set(_kinds()[type(model).__name__].fitted)
-        )
-        assert not new, f"add {new} to `saving._kinds`"
+        new = set(vars(model)) - set(model.get_params()) - set(model._fitted)
+        assert not new, f"add {new} to `_fitted`"

@@ -13,8 +13,7 @@ import pandas as pd
 
 from otfair.auditing._reading import Audited
 from otfair.auditing._weighted import fit_encoder
-from otfair.tables import Copies, label_column, plain_text, sensitive_column
-from otfair.tables._encoder import TableEncoder
+from otfair.tables import Copies, TableEncoder, label_column, plain_text, sensitive_column
 
 MANY_VALUES = 50  # of a category; the rest become one
 OTHER = "(other)"

@@ -10,7 +10,7 @@ from scipy.stats import beta
 
 from otfair.auditing._results import Estimate
 from otfair.geometry import PointCloud
-from otfair.tables._encoder import TableEncoder
+from otfair.tables import TableEncoder
 
 BLOCK = 20_000  # people encoded at once
 

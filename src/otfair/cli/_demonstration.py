@@ -24,7 +24,7 @@ from otfair.geometry import PointCloud
 from otfair.metrics import ViolationOf, peo_violation
 from otfair.models import OTFClassifier
 from otfair.notions import DemographicParity
-from otfair.tables._encoder import TableEncoder
+from otfair.tables import TableEncoder
 from otfair.transport import Transport, adjusted_otf, exact_otf, smooth_otf
 
 N_PEOPLE = 12_000  # half of them judge: with fewer, chance decides who is fairer

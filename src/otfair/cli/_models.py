@@ -22,8 +22,7 @@ from otfair.metrics import (
 )
 from otfair.models import OTFBoostingClassifier, OTFClassifier
 from otfair.notions import Notion
-from otfair.tables import TableError
-from otfair.tables._encoder import TableEncoder
+from otfair.tables import TableEncoder, TableError
 
 METRICS = {  # by what the record calls them: for people
     "violation": "violation of the notion",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit
@@ -18,6 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, check_is_fitted
 
 from otfair._io.arrays import Array, same_length
+from otfair._io.saved import SaveMixin, check_shapes, require
 from otfair.geometry import Geometry
 from otfair.losses import cloud
 from otfair.metrics import ViolationOf
@@ -41,10 +42,8 @@ from otfair.models._validation import (
     split_people,
     two_classes,
 )
-from otfair.notions import Notion
-from otfair.saving import SaveMixin
-from otfair.tables._encoder import TableEncoder
-from otfair.tables._tree_codes import is_category, tree_matrix
+from otfair.notions import STORED_NOTIONS, Notion
+from otfair.tables import TableEncoder, is_category, tree_matrix
 
 
 @dataclass(frozen=True)
@@ -121,6 +120,13 @@ class OTFBoostingClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEs
     True
     """
 
+    _fitted = (
+        "n_features_in_", "feature_names_in_", "classes_", "columns_", "model_text_", "offset_",
+        "alpha_", "balance_", "violation_", "n_iter_", "converged_", "history_",
+    )  # fmt: skip
+    _stored_types: ClassVar = {**STORED_NOTIONS, **TableEncoder._stored_types}
+    _takes_more = True
+
     _more: dict[str, Any] = {}  # noqa: RUF012  (replaced, never changed)
     model_text_: str
 
@@ -172,6 +178,13 @@ class OTFBoostingClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEs
         if more:
             self._more = {**self._more, **more}
         return self
+
+    @staticmethod
+    def _check_fitted(state: Any) -> None:
+        TableEncoder._check_fitted(state)
+        check_shapes(state, classes_=(2,))
+        require(isinstance(state.model_text_, str), "model_text_ is no text")
+        require(isinstance(state.offset_, float), f"offset_ is {state.offset_!r}")
 
     def fit(
         self,

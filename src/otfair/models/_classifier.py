@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
 from otfair._io.arrays import Array
+from otfair._io.saved import SaveMixin, check_shapes, check_width, require
 from otfair.geometry import Geometry
 from otfair.losses import BarycenterLoss, FairnessLoss, NormLoss, OTFLoss, cloud
 from otfair.metrics import ViolationOf
@@ -35,8 +36,7 @@ from otfair.models._validation import (
     read_training_data,
     split_people,
 )
-from otfair.notions import Notion, People, as_notion
-from otfair.saving import SaveMixin
+from otfair.notions import STORED_NOTIONS, Notion, People, as_notion
 
 SETTLED = 1e-3  # relative decrease over ten epochs below which Adam has converged
 ASIDE = 0.05  # how far a warm start is taken back towards the free model, off the kink it is on
@@ -98,6 +98,12 @@ class OTFClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEstimator)
     True
     """
 
+    _fitted = (
+        "n_features_in_", "feature_names_in_", "classes_", "coef_", "intercept_", "module_",
+        "_mean", "_spread", "alpha_", "balance_", "violation_", "n_iter_", "converged_", "history_",
+    )  # fmt: skip
+    _stored_types: ClassVar = STORED_NOTIONS
+
     def __init__(
         self,
         notion: Notion | str = "demographic_parity",
@@ -144,6 +150,15 @@ class OTFClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEstimator)
         self.learning_rate = learning_rate
         self.random_state = random_state
         self.verbose = verbose
+
+    @staticmethod
+    def _check_fitted(state: Any) -> None:
+        width = check_width(state)
+        check_shapes(state, classes_=(2,), _mean=(width,), _spread=(width,))
+        if hasattr(state, "module_"):
+            require(isinstance(state.module_, dict), "module_ holds no weights")
+        else:
+            check_shapes(state, coef_=(1, width), intercept_=(1,))
 
     def fit(
         self,

@@ -17,7 +17,7 @@ from otfair._io.arrays import Array, is_tensor, same_length
 from otfair.geometry import Geometry
 from otfair.losses import FairnessLoss
 from otfair.notions import Notion, People, as_notion
-from otfair.tables._encoder import _Column
+from otfair.tables import EncodedColumn
 
 KNOWN = {
     "regularizer": ("otf", "norm", "barycenter"),
@@ -155,7 +155,7 @@ def chosen_columns(given: Any, names: Sequence[str], blocks: Sequence[Sequence[i
     return sorted(chosen)
 
 
-def encoded_columns(given: Any, columns: Sequence[_Column]) -> list[int]:
+def encoded_columns(given: Any, columns: Sequence[EncodedColumn]) -> list[int]:
     """Return the encoded columns of `cost_features`, given as columns of a table before encoding.
 
     Parameters

@@ -29,7 +29,7 @@ from otfair.models import OTFClassifier
 from otfair.notions import Constraints, as_notion
 from otfair.reproduction._plan import EPSILON, NOTIONS, Run
 from otfair.reproduction._store import Result
-from otfair.tables._encoder import TableEncoder
+from otfair.tables import TableEncoder
 from otfair.transport import adjusted_otf, exact_otf
 
 BATCH, EPOCHS, LEARNING_RATE = 1000, 100, 1e-3  # of the paper

@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted
 
 from otfair._io.arrays import check_weight
-from otfair.saving import SaveMixin
+from otfair._io.saved import SaveMixin, check_shapes, check_width, require
 from otfair.tables._read import plain_text
 
 Floats = NDArray[np.float64]
@@ -29,7 +29,7 @@ MANY_VALUES = 1000  # of one category, each of them a dense column
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Column:
+class EncodedColumn:
     """What was learnt of one input column: its output columns, with their mean and scale."""
 
     name: str
@@ -98,6 +98,8 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[
     """
 
     __metadata_request__fit: ClassVar = {"sample_weight": True}  # of a pipeline that has them
+    _fitted = ("n_features_in_", "feature_names_in_", "columns_")
+    _stored_types: ClassVar = {"Column": EncodedColumn}
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the values, means and scales of each column.
@@ -176,6 +178,21 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+    @staticmethod
+    def _check_fitted(state: Any) -> None:
+        width, columns = check_width(state), state.columns_
+        require(isinstance(columns, list) and len(columns) == width, "its columns do not match")
+        for column in columns:
+            sound = isinstance(column, EncodedColumn) and type(column.missing) is bool
+            require(sound, "it has a column of another kind")
+            levels = () if column.levels is None else column.levels
+            text = isinstance(levels, tuple) and all(
+                isinstance(v, str) for v in (column.name, *levels)
+            )
+            require(text, f"the values of column {column.name!r} are not text")
+            outputs = len(column.outputs)
+            check_shapes(column, mean=(outputs,), scale=(outputs,))
 
     def _check_columns(self, columns: list[str], named: bool) -> None:
         """Compare with the columns seen by `fit`; the wording is that of scikit-learn."""
@@ -304,7 +321,7 @@ def _shares(counts: NDArray[Any]) -> Floats:
     return np.asarray(counts / counts.sum(), dtype=np.float64)
 
 
-def _fit_number(column: nw.Series[Any], weight: Floats) -> _Column:
+def _fit_number(column: nw.Series[Any], weight: Floats) -> EncodedColumn:
     values = _numbers(column)
     gaps = np.isnan(values)
     if gaps.all():  # nothing tells that it is a number: the same as text that is always missing
@@ -318,7 +335,7 @@ def _fit_number(column: nw.Series[Any], weight: Floats) -> _Column:
     scale = scale if scale > 0 else 1.0  # a constant, or numbers too close for a spread
     gap_mean, gap_scale = _dummy_moments(_shares(np.bincount(gaps, weight, 2))[1])
     width = 2 if gaps.any() else 1
-    return _Column(
+    return EncodedColumn(
         name=column.name,
         levels=None,
         missing=width == 2,
@@ -327,7 +344,7 @@ def _fit_number(column: nw.Series[Any], weight: Floats) -> _Column:
     )
 
 
-def _fit_category(column: nw.Series[Any], weight: Floats) -> _Column:
+def _fit_category(column: nw.Series[Any], weight: Floats) -> EncodedColumn:
     codes, labels = _codes(column)
     missing = bool((codes == UNKNOWN).any())
     # Whole numbers in the order of numbers, all else in the order of text.
@@ -342,7 +359,7 @@ def _fit_category(column: nw.Series[Any], weight: Floats) -> _Column:
     positions = _positions(levels, missing, codes, labels)
     counts = np.bincount(positions, weight, len(levels) + missing)
     mean, scale = _dummy_moments(_shares(counts))
-    return _Column(name=column.name, levels=levels, missing=missing, mean=mean, scale=scale)
+    return EncodedColumn(name=column.name, levels=levels, missing=missing, mean=mean, scale=scale)
 
 
 def _dummy_moments(share: Any) -> tuple[Any, Any]:
@@ -383,7 +400,7 @@ def _positions_again(
     return _positions(levels, missing, *_codes(column))
 
 
-def _write_number(block: Floats, learnt: _Column, column: nw.Series[Any]) -> None:
+def _write_number(block: Floats, learnt: EncodedColumn, column: nw.Series[Any]) -> None:
     values = _numbers_again(column)
     gaps = np.isnan(values)
     values = np.where(gaps, learnt.mean[0], values)
@@ -392,7 +409,7 @@ def _write_number(block: Floats, learnt: _Column, column: nw.Series[Any]) -> Non
         block[:, 1] = (gaps - learnt.mean[1]) / learnt.scale[1]
 
 
-def _write_category(block: Floats, learnt: _Column, column: nw.Series[Any]) -> None:
+def _write_category(block: Floats, learnt: EncodedColumn, column: nw.Series[Any]) -> None:
     positions = _positions_again(column, learnt.levels or (), learnt.missing)
     block[:] = -learnt.mean / learnt.scale
     rows = np.flatnonzero(positions != UNKNOWN)

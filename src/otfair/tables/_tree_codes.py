@@ -8,15 +8,15 @@ import numpy as np
 
 from otfair.tables._encoder import (
     UNKNOWN,
+    EncodedColumn,
     TableEncoder,
     _as_table,
-    _Column,
     _numbers_again,
     _positions_again,
 )
 
 
-def tree_matrix(owner: Any, X: Any, columns: list[_Column]) -> np.ndarray:
+def tree_matrix(owner: Any, X: Any, columns: list[EncodedColumn]) -> np.ndarray:
     """Return a table as floats, (n, p); a category that was not learnt is missing.
 
     Parameters
@@ -38,6 +38,6 @@ def tree_matrix(owner: Any, X: Any, columns: list[_Column]) -> np.ndarray:
     return out
 
 
-def is_category(columns: list[_Column]) -> np.ndarray:
+def is_category(columns: list[EncodedColumn]) -> np.ndarray:
     """Whether each column is a category, (p,)."""
     return np.array([column.levels is not None for column in columns])

@@ -41,14 +41,7 @@ class UnstorableError(ValueError):
 
 
 def write(path: FilePath, content: Any, known: Known) -> None:
-    """Write a file at once: whoever reads it sees the old one or the new one, never a part.
-
-    Parameters
-    ----------
-    path : the file. Its folder must be there.
-    content : nested plain Python, arrays, and dataclasses of `known`.
-    known : the dataclasses that may be stored, by the name they get in the file.
-    """
+    """Write a file at once: whoever reads it sees the old one or the new one, never a part."""
     tensors: dict[str, Tensor] = {}
     text = json.dumps(pack(content, known, tensors), allow_nan=False)
     metadata = {"format": FORMAT, "version": str(VERSION), "content": text}
@@ -62,10 +55,11 @@ def write(path: FilePath, content: Any, known: Known) -> None:
     write_bytes(Path(path), data)
 
 
-def read(path: FilePath, known: Known) -> Any:
+def read(path: FilePath, known: Known, check: Callable[[Any], None] | None = None) -> Any:
     """Read what `write` wrote; whatever else is there is a `ValueError`.
 
     The text is looked at before the rest is read, so that a large foreign file costs nothing.
+    `check` sees its JSON before anything is made of it.
     """
     path = Path(path)
     with path.open("rb") as file:
@@ -84,7 +78,11 @@ def read(path: FilePath, known: Known) -> Any:
     if not isinstance(text, str) or digest != _digest(text, tensors):
         raise _damaged(path, "its content does not match its checksum")
     with as_written(path):
-        return unpack(json.loads(text), known, tensors)
+        stored = json.loads(text)
+    if check is not None:
+        check(stored)
+    with as_written(path):
+        return unpack(stored, known, tensors)
 
 
 @contextlib.contextmanager

@@ -20,8 +20,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from otfair.saving import _storage as storage
-from otfair.saving._storage import UnstorableError, read, write
+from otfair._io import storage
+from otfair._io.storage import UnstorableError, read, write
 
 
 @dataclasses.dataclass(frozen=True)
@@ -298,7 +298,7 @@ def test_a_process_killed_in_mid_write_leaves_the_old_file(path):
     write(path, "old", KNOWN)
     script = """
         import os, signal, sys
-        from otfair.saving import _storage as storage
+        from otfair._io import storage
         os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)
         storage.write(sys.argv[1], "new", {})
     """

@@ -1,0 +1,264 @@
+"""What a file holds of one estimator: its settings and what it learnt, never code.
+
+A class says itself what that is, so that nothing here knows any of them. What is code, such as a
+torch module or a function, stays out of the file and is given back by the user.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, ClassVar, NoReturn, Self
+
+import numpy as np
+import torch
+from sklearn import config_context
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+from torch import nn
+
+from otfair._io.storage import FilePath, Known, UnstorableError, as_written, pack, read, write
+
+ROUTED = ("fit", "score")  # methods that take more than X and y, by scikit-learn's routing
+OUTPUTS = ("default", "pandas", "polars")  # of `set_output`
+
+
+@dataclass(frozen=True)
+class NotStored:
+    """Stands for a setting that a file can't hold, and says so wherever it is used."""
+
+    setting: str
+    kind: str  # name of its type
+
+    def __repr__(self) -> str:
+        return (
+            f"<{self.setting}: {self.kind}, which a saved model can't hold; set it by "
+            f"`load(..., {self.setting}=...)` or `set_params({self.setting}=...)`>"
+        )
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        raise ValueError(f"`{self.setting}` is missing: {self!r}.")
+
+    __call__ = __iter__ = _refuse  # of a function, of columns
+    shape = property(_refuse)  # of a geometry
+
+
+class SaveMixin:
+    """Gives an estimator `save` and `load`; a class states what a file may hold of it."""
+
+    _fitted: ClassVar[tuple[str, ...]]  # what `fit` sets
+    _stored_types: ClassVar[Known] = {}  # dataclasses in its settings, or in what it learnt
+    _takes_more: ClassVar[bool] = False  # settings that are not its own but a booster's
+
+    @staticmethod
+    def _check_fitted(state: Any) -> None:
+        """Raise unless what `fit` is said to have set is sound."""
+
+    def save(self, path: FilePath) -> None:
+        """Save to one file, from which no code is ever run; see `save_model`.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file, such as ``"model.safetensors"``; an earlier one is replaced.
+        """
+        if "_fitted" not in vars(type(self)):
+            raise ValueError(
+                f"can't save a {type(self).__module__}.{type(self).__name__}: what a subclass adds "
+                "is not known. Save a model of the class itself."
+            )
+        write_model(path, describe(self), known_types(type(self)))
+
+    @classmethod
+    def load(cls, path: FilePath, **settings: Any) -> Self:
+        """Load what `save` wrote; see `load_model`.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+        **settings : object
+            Settings that the file can't hold, such as ``module=...``.
+
+        Returns
+        -------
+        object
+            The model.
+        """
+
+        def expect_own(stored: Any) -> None:
+            with as_written(path):
+                name = stored["model"]["class"]
+            if name != cls.__name__:
+                raise ValueError(
+                    f"`{path}` holds another class: received {name}, expected {cls.__name__}. Load "
+                    "it by `otfair.load_model(path)`."
+                )
+
+        content = read(path, known_types(cls), expect_own)
+        with as_written(path):
+            model: Self = restore(cls, content["model"])
+        complete({"": model}, settings, path)
+        return model
+
+
+def known_types(*classes: type[SaveMixin]) -> Known:
+    """Return the dataclasses that a file of these classes can hold, by the name they have there."""
+    types = {name: kind for cls in classes for name, kind in cls._stored_types.items()}
+    return {**types, "NotStored": NotStored}
+
+
+def write_model(path: FilePath, description: dict[str, Any], known: Known) -> None:
+    """Write the description of a model to a file, of which the folder must be there."""
+    from otfair import __version__
+
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"`{path}` is a folder; name a file in it: model.safetensors.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder `{path.parent}`; make it first.")
+    write(path, {"otfair": __version__, "model": description}, known)
+
+
+def describe(model: Any) -> dict[str, Any]:
+    """Return what is to be stored of an estimator."""
+    cls, held = type(model), vars(model)
+    check_is_fitted(model, msg="This %(name)s is not fitted yet; call `fit` before saving it.")
+    known = known_types(cls)
+    settings = {n: _storable(n, v, known) for n, v in model.get_params(deep=False).items()}
+    fitted = {n: held[n] for n in cls._fitted if n in held}
+    if "module_" in fitted:
+        settings["module"] = NotStored("module", type(fitted["module_"]).__name__)
+        fitted["module_"] = dict(fitted["module_"].state_dict())
+    try:
+        cls._check_fitted(SimpleNamespace(**fitted))
+    except (ValueError, AttributeError) as error:
+        raise NotFittedError(
+            f"This {cls.__name__} is not fitted whole ({error}); `fit` it again."
+        ) from None
+    request = held.get("_metadata_request")
+    return {
+        "class": cls.__name__,
+        "settings": settings,
+        "fitted": fitted,
+        "routing": {} if request is None else request._serialize(),
+        "output": held.get("_sklearn_output_config", {}).get("transform"),
+    }
+
+
+def _storable(name: str, value: Any, known: Known) -> Any:
+    """Return a setting, or what stands for it."""
+    try:
+        pack(value, known, {}, name)
+    except UnstorableError:
+        return NotStored(name, type(value).__name__)
+    return value
+
+
+def restore(cls: Any, stored: dict[str, Any]) -> Any:
+    """Make the estimator that was described; the weights of a module stay a dict for now."""
+    settings = stored["settings"]
+    more = settings if cls._takes_more else ()
+    refuse_unknown("settings", settings, (*cls._get_param_names(), *more))
+    refuse_unknown("fitted attributes", stored["fitted"], cls._fitted)
+    cls._check_fitted(SimpleNamespace(**stored["fitted"]))
+    model = cls(**settings)
+    vars(model).update(stored["fitted"])
+    with config_context(enable_metadata_routing=True):
+        for method in ROUTED:
+            if requests := stored["routing"].get(method):
+                getattr(model, f"set_{method}_request")(**requests)
+    if (output := stored["output"]) is not None:
+        require(output in OUTPUTS, f"its output is {output!r}")
+        model.set_output(transform=output)
+    return model
+
+
+def complete(parts: dict[str, Any], given: dict[str, Any], path: FilePath) -> None:
+    """Give estimators the settings that a file can't hold, and fill modules with their weights.
+
+    `parts` are the estimators of a model, each by the prefix that its settings have.
+    """
+    absent = {
+        prefix + name: part
+        for prefix, part in parts.items()
+        for name, value in part.get_params(deep=False).items()
+        if isinstance(value, NotStored)
+    }
+    if wrong := sorted(set(given) - set(absent)):
+        raise ValueError(
+            f"{wrong} can't be given to `{path}`, which lacks {sorted(absent) or 'no setting'}. "
+            "Change other settings after loading, by `set_params`."
+        )
+    for name, value in given.items():
+        absent[name].set_params(**{name.rpartition("__")[2]: value})
+    for prefix, part in parts.items():
+        if isinstance(weights := vars(part).get("module_"), dict):
+            part.module_ = _filled(part, weights, f"{prefix}module")
+
+
+def _filled(part: Any, weights: dict[str, Any], name: str) -> nn.Module:
+    """Return the user's module with the weights of the file."""
+    fix = f"Pass the module that was trained, or the function that makes it, as `{name}=...`."
+    module = part.module
+    if isinstance(module, nn.Module):
+        module = copy.deepcopy(module)
+    elif callable(module) and not isinstance(module, NotStored):
+        with torch.random.fork_rng(devices=[]):
+            module = module(part.n_features_in_)
+    else:
+        kind = module.kind if isinstance(module, NotStored) else "torch module"
+        raise ValueError(
+            f"the classifier is a {kind}, of which the file holds the weights but not the code; "
+            f"received {module!r}. {fix}"
+        )
+    if not isinstance(module, nn.Module):
+        raise ValueError(f"`{name}` made {module!r}, which is not a torch module. {fix}")
+    try:
+        module.load_state_dict(weights)
+    except RuntimeError as error:
+        raise ValueError(f"`{name}` does not fit the weights of the file: {error}. {fix}") from None
+    for key, value in module.state_dict().items():
+        trained = getattr(weights[key], "dtype", None)
+        if isinstance(value, torch.Tensor) and value.dtype != trained:
+            raise ValueError(
+                f"`{name}` does not fit the weights of the file: its {key} is of {value.dtype}, "
+                f"and was trained as {trained}. {fix}"
+            )
+    return module
+
+
+def require(sound: bool, otherwise: str) -> None:
+    """Raise unless what a file says is sound."""
+    if not sound:
+        raise ValueError(otherwise)
+
+
+def refuse_unknown(what: str, names: Any, known: Any) -> None:
+    """Raise where a file sets what this version does not have."""
+    require(isinstance(names, dict), f"its {what} have no names")
+    if unknown := sorted(set(names) - set(known)):
+        raise ValueError(f"it has the {what} {unknown}, which this version does not know")
+
+
+def check_shapes(state: Any, **shapes: tuple[int, ...]) -> None:
+    """Raise unless these are arrays of these shapes, and floats unless they name things."""
+    for name, shape in shapes.items():
+        value = getattr(state, name, None)
+        if not isinstance(value, np.ndarray) or value.shape != shape:
+            raise ValueError(f"{name} is not an array of shape {shape}")
+        number = name not in ("classes_", "feature_names_in_")
+        require(value.dtype == np.float64 or not number, f"{name} is of {value.dtype}")
+
+
+def check_width(state: Any) -> int:
+    """Return the number of features, with as many names if there are any; raise otherwise."""
+    width = state.n_features_in_
+    require(type(width) is int and width > 0, f"n_features_in_ is {width!r}")
+    if hasattr(state, "feature_names_in_"):
+        check_shapes(state, feature_names_in_=(width,))
+        names = state.feature_names_in_
+        require(all(isinstance(n, str) for n in names), f"feature_names_in_ are {names}")
+    return int(width)
