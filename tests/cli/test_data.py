@@ -6,7 +6,7 @@ import pandas as pd
 from tables_for_commands import otfair, refused
 
 from otfair import list_datasets, load_dataset, locate_dataset
-from otfair.cli.data import ABOUT
+from otfair.datasets import SOURCES
 
 
 def test_the_list_is_complete_and_the_default():
@@ -18,13 +18,15 @@ def test_the_list_is_complete_and_the_default():
 
 
 def test_what_is_said_of_the_synthetic_table_is_true():
-    assert ABOUT["synthetic"][0] == ", ".join(load_dataset("synthetic", n=50).sensitive_features)
+    assert SOURCES["synthetic"].sensitive == tuple(
+        load_dataset("synthetic", n=50).sensitive_features
+    )
 
 
 def test_what_is_said_of_real_tables_is_true(data_home):
     for name in ("adult", "bank", "dutch", "diabetes"):
         sensitive = load_dataset(name, data_home).sensitive_features
-        assert ABOUT[name][0] == ", ".join(sensitive)
+        assert SOURCES[name].sensitive == tuple(sensitive)
 
 
 def test_where_and_verify(data_home, tmp_path):

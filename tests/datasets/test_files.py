@@ -23,8 +23,8 @@ import pytest
 import otfair
 from otfair import DatasetError
 from otfair._io import files, progress
-from otfair.datasets import _download, _files
-from otfair.datasets._files import DATA_FILES, DataFile, fetch, read
+from otfair.datasets import SOURCES, _download, _files
+from otfair.datasets._files import DataFile, fetch, read
 
 CONTENT = b"".join(b"%d,some,row\n" % i for i in range(20000))
 FILE = DataFile(
@@ -450,7 +450,8 @@ def test_damaged_files_are_named(tmp_path, name, stored, said):
 def served(server, monkeypatch):
     """Bank's place in the table taken by a file of the local server."""
     file = file_at(server.serve("/a", Answer(CONTENT)))
-    monkeypatch.setitem(DATA_FILES, "bank", (file,))
+    source = dataclasses.replace(SOURCES["bank"], files=(file,))
+    monkeypatch.setitem(SOURCES, "bank", source)
 
 
 def test_download_verify_locate(served, server, home):
@@ -497,11 +498,12 @@ def test_loading_may_be_kept_off_the_network(served, server, home):
 
 
 def test_load_downloads_once_and_then_reads_the_cache(server, home, monkeypatch, data_home):
-    (file,) = DATA_FILES["bank"]
+    (file,) = SOURCES["bank"].files
     content = read(file, _files.find(file, data_home))
     archive = zipped({"bank-additional/bank-additional-full.csv": content})
     url = server.serve("/bank-additional.zip", Answer(archive))
-    monkeypatch.setitem(DATA_FILES, "bank", (dataclasses.replace(file, urls=(url,)),))
+    file = dataclasses.replace(file, urls=(url,))
+    monkeypatch.setitem(SOURCES, "bank", dataclasses.replace(SOURCES["bank"], files=(file,)))
     assert len(otfair.load_dataset("bank", home).y) == 41188
     assert len(otfair.load_dataset("bank", home).y) == 41188
     assert len(server.requests) == 1
@@ -535,7 +537,7 @@ def test_synthetic_has_no_files(home):
 
 
 def test_every_file_has_a_home_or_a_source():
-    files = [file for files in DATA_FILES.values() for file in files]
+    files = [file for source in SOURCES.values() for file in source.files]
     assert len({file.name for file in files}) == len(files) == 5
     for file in files:
         assert bool(file.urls) != bool(file.source)

@@ -9,9 +9,7 @@ import pandas as pd
 import pytest
 
 import otfair
-from otfair.datasets import _tables
-from otfair.datasets._dataset import CARDS
-from otfair.datasets._load import RECIPES
+from otfair.datasets import SOURCES, _adult, _bank, _diabetes
 
 # name: rows, positives, features, {sensitive column: {group: (rows, rate of positives)}}
 FACTS = {
@@ -142,7 +140,7 @@ def test_bank_keeps_unknown_and_exact_ages(load):
     assert (d.X["job"] == "unknown").sum() == 330
     ages = d.sensitive_features["age"]
     assert pd.api.types.is_numeric_dtype(ages)
-    assert ages.median() == _tables.BANK_AGE_SPLIT
+    assert ages.median() == _bank.AGE_SPLIT
     assert ((ages < 38) == (d.sensitive_features["age_binned"] == "<38")).all()
 
 
@@ -158,7 +156,7 @@ def test_diabetes_none_is_a_value(load):
 
 def test_diabetes_diagnosis_codes_stay_text(load):
     X = load("diabetes", diagnoses=True).X
-    assert [X[c].nunique() for c in _tables.DIABETES_DIAGNOSES] == [608, 614, 653]
+    assert [X[c].nunique() for c in _diabetes.DIAGNOSES] == [608, 614, 653]
     assert "250.83" in set(X["diag_1"].cat.categories) | set(X["diag_2"].cat.categories)
 
 
@@ -190,18 +188,20 @@ def test_all_files_verify(data_home):
 
 
 def test_choices_are_the_options_of_the_recipes():
-    assert list(RECIPES) == list(CARDS) == otfair.list_datasets()[:-1]
-    for name, recipe in RECIPES.items():
-        parameters = inspect.signature(recipe).parameters.values()
+    real = {name: source for name, source in SOURCES.items() if source.files}
+    assert list(SOURCES) == otfair.list_datasets()
+    assert list(real) == otfair.list_datasets()[:-1]
+    for source in real.values():
+        parameters = inspect.signature(source.recipe).parameters.values()
         options = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
-        assert options == [choice.option for choice in CARDS[name].choices]
+        assert options == [choice.option for choice in source.choices]
 
 
 def test_description_tells_the_choice_made():
-    card = CARDS["bank"]
-    said = card.describe(card.resolve("bank", {"duration": False}))
+    source = SOURCES["bank"]
+    said = source.describe(source.resolve({"duration": False}))
     assert "duration=False (default True)" in said
-    assert card.choices[0].reason in said
+    assert source.choices[0].reason in said
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_adult_recipe_on_a_few_lines():
     )
     train = person % (b"White", b"<=50K") + person.replace(b"Sales", b"?") % (b"White", b">50K")
     test = b"|1x3 Cross validator\n" + person % (b"Black", b">50K.") + b"\n"
-    X, y, sensitive = _tables.adult(train, test)
+    X, y, sensitive = _adult.read(train, test)
     assert y.tolist() == [1, 0]  # test first; the row with a gap is gone
     assert sensitive["race"].tolist() == ["Non-white", "White"]
     assert "fnlwgt" not in X
@@ -251,7 +251,7 @@ def test_diabetes_recipe_on_a_few_lines():
         "5,5,Asian,Male,?,?,?,250,V27,401,>7,1,1,7,NO",  # not readmitted
     ]
     table = (header + "\n".join(lines)).encode()
-    X, y, sensitive = _tables.diabetes(table, diagnoses=False, ids_as_numbers=False)
+    X, y, sensitive = _diabetes.read(table, diagnoses=False, ids_as_numbers=False)
     assert y.tolist() == [1, 0]
     assert sensitive["gender"].tolist() == ["Female", "Male"]
     assert X["A1Cresult"].tolist() == ["None", ">7"]

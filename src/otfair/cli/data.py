@@ -9,18 +9,15 @@ import pandas as pd
 
 from otfair.cli._options import Commands, Outcome, add_command
 from otfair.cli._output import text_table
-from otfair.datasets import download_dataset, list_datasets, locate_dataset, verify_dataset
-from otfair.datasets._dataset import CARDS
-from otfair.datasets._files import files_of, resolve_home
+from otfair.datasets import (
+    SOURCES,
+    download_dataset,
+    locate_dataset,
+    resolve_home,
+    source_of,
+    verify_dataset,
+)
 from otfair.tables import TableError
-
-ABOUT = {
-    "adult": ("sex, race", "income above 50000 dollars, 1994"),
-    "bank": ("age, age_binned", "takes up a term deposit"),
-    "dutch": ("sex", "high-level occupation, 2001"),
-    "diabetes": ("gender", "readmitted within 30 days"),
-    "synthetic": ("sex, origin, age", "is granted a loan (made up)"),
-}
 
 
 def add(commands: Commands) -> None:
@@ -52,10 +49,10 @@ def run(options: argparse.Namespace) -> Outcome:
     if name is None:
         raise TableError(
             f"otfair data {options.action} needs a name; received none. Choose one of: "
-            f"{', '.join(list_datasets())}."
+            f"{', '.join(SOURCES)}."
         )
     home = resolve_home(options.data_home)
-    wanted = [file.name for file in files_of(name)]
+    wanted = [file.name for file in source_of(name).files]
     if not wanted:
         return Outcome(
             f"{name} has no file: it is made when it is asked for.", {"name": name, "files": {}}
@@ -80,16 +77,15 @@ def run(options: argparse.Namespace) -> Outcome:
 
 def _list(data_home: Path | None) -> Outcome:
     rows = []
-    for name in list_datasets():
-        sensitive, label = ABOUT[name]
-        there = len(locate_dataset(name, data_home)) == len(files_of(name))
+    for source in SOURCES.values():
+        here = len(locate_dataset(source.name, data_home)) == len(source.files)
         rows.append(
             {
-                "name": name,
-                "rows": CARDS[name].rows if name in CARDS else "any",
-                "sensitive": sensitive,
-                "label": label,
-                "files": "here" if there and name in CARDS else "none needed" if there else "no",
+                "name": source.name,
+                "rows": source.rows or "any",
+                "sensitive": ", ".join(source.sensitive),
+                "label": source.label,
+                "files": "none needed" if not source.files else "here" if here else "no",
             }
         )
     home = str(resolve_home(data_home))

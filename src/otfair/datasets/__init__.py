@@ -2,11 +2,20 @@
 
 from otfair.datasets._dataset import Dataset
 from otfair.datasets._download import DatasetError
-from otfair.datasets._files import download_dataset, list_datasets, locate_dataset, verify_dataset
-from otfair.datasets._load import load_dataset
+from otfair.datasets._files import resolve_home
+from otfair.datasets._load import (
+    SOURCES,
+    download_dataset,
+    list_datasets,
+    load_dataset,
+    locate_dataset,
+    source_of,
+    verify_dataset,
+)
 from otfair.datasets._synthetic import Truth, make_synthetic
 
 __all__ = [
+    "SOURCES",
     "Dataset",
     "DatasetError",
     "Truth",
@@ -15,5 +24,7 @@ __all__ = [
     "load_dataset",
     "locate_dataset",
     "make_synthetic",
+    "resolve_home",
+    "source_of",
     "verify_dataset",
 ]

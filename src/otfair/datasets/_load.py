@@ -1,23 +1,173 @@
-"""One door to all datasets."""
+"""The public functions: list, locate, verify, download and load datasets."""
 
 from __future__ import annotations
 
-import inspect
+import logging
 import os
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from otfair.datasets import _tables
-from otfair.datasets._dataset import CARDS, Dataset
-from otfair.datasets._files import files_of, load_bytes, resolve_home
-from otfair.datasets._synthetic import make_synthetic
+from otfair.datasets._adult import ADULT
+from otfair.datasets._bank import BANK
+from otfair.datasets._dataset import Dataset
+from otfair.datasets._diabetes import DIABETES
+from otfair.datasets._download import DatasetError
+from otfair.datasets._dutch import DUTCH
+from otfair.datasets._files import fetch, find, load_bytes, read, resolve_home
+from otfair.datasets._source import Source
+from otfair.datasets._synthetic import SYNTHETIC
 
-RECIPES: dict[str, Callable[..., _tables.Parts]] = {
-    "adult": _tables.adult,
-    "bank": _tables.bank,
-    "dutch": _tables.dutch,
-    "diabetes": _tables.diabetes,
-}
+logger = logging.getLogger(__name__)
+
+# A new dataset is a file with its `Source`, imported and listed here.
+SOURCES = {source.name: source for source in (ADULT, BANK, DUTCH, DIABETES, SYNTHETIC)}
+
+
+def source_of(name: str) -> Source:
+    """Return what is known about a dataset; a name that is not known is an error."""
+    if name not in SOURCES:
+        raise ValueError(f"Unknown dataset {name!r}. Choose one of: {', '.join(SOURCES)}.")
+    return SOURCES[name]
+
+
+def list_datasets() -> list[str]:
+    """Names that `load_dataset` knows.
+
+    Returns
+    -------
+    list of str
+        The names.
+
+    Examples
+    --------
+    >>> from otfair.datasets import list_datasets
+    >>> list_datasets()
+    ['adult', 'bank', 'dutch', 'diabetes', 'synthetic']
+    """
+    return list(SOURCES)
+
+
+def locate_dataset(name: str, data_home: str | os.PathLike[str] | None = None) -> dict[str, Path]:
+    """Find the raw files of a dataset, without reading them or using the network.
+
+    Parameters
+    ----------
+    name : str
+        One of `list_datasets`.
+    data_home : str or path, default=None
+        Folder of the raw files. By default the environment variable ``OTFAIR_DATA_HOME``, else
+        the platform's cache folder for ``otfair``.
+
+    Returns
+    -------
+    dict
+        File name to path, for the files that exist (the path may end in ``.gz``).
+
+    Examples
+    --------
+    >>> from otfair.datasets import locate_dataset
+    >>> locate_dataset("adult", data_home="no/such/folder")
+    {}
+    """
+    home = resolve_home(data_home)
+    found = ((file.name, find(file, home)) for file in source_of(name).files)
+    return {file_name: path for file_name, path in found if path is not None}
+
+
+def verify_dataset(name: str, data_home: str | os.PathLike[str] | None = None) -> dict[str, Path]:
+    """Read the raw files of a dataset and compare them with their known sha256.
+
+    Parameters
+    ----------
+    name : str
+        One of `list_datasets`.
+    data_home : str or path, default=None
+        Folder of the raw files. By default the environment variable ``OTFAIR_DATA_HOME``, else
+        the platform's cache folder for ``otfair``.
+
+    Returns
+    -------
+    dict
+        File name to path, for every file of the dataset.
+
+    Raises
+    ------
+    DatasetError
+        If a file is missing or damaged. The message lists all of them, and says what to put where.
+
+    Examples
+    --------
+    >>> from otfair.datasets import verify_dataset
+    >>> try:
+    ...     verify_dataset("adult", data_home="no/such/folder")
+    ... except OSError as error:
+    ...     print(error)
+    `adult.data` is not in ...no/such/folder.
+    Put `adult.data` (or `adult.data.gz`; 3974305 bytes uncompressed, sha256 5b0026...
+    """
+    home = resolve_home(data_home)
+    problems: list[str] = []
+    for file in source_of(name).files:
+        try:
+            load_bytes(file, home, download=False)
+        except DatasetError as error:
+            problems.append(str(error))
+    if problems:
+        raise DatasetError("\n".join(problems))
+    return locate_dataset(name, home)
+
+
+def download_dataset(
+    name: str,
+    data_home: str | os.PathLike[str] | None = None,
+    *,
+    progress: bool = True,
+) -> dict[str, Path]:
+    """Fetch the raw files of a dataset that are missing or damaged.
+
+    A file is written only once its sha256 is right, and then in one step, so that an interrupted
+    download leaves nothing behind and several processes may ask for the same file.
+
+    Parameters
+    ----------
+    name : str
+        One of `list_datasets`.
+    data_home : str or path, default=None
+        Folder of the raw files, made if need be. By default the environment variable
+        ``OTFAIR_DATA_HOME``, else the platform's cache folder for ``otfair``.
+    progress : bool, default=True
+        Show a progress bar on standard error.
+
+    Returns
+    -------
+    dict
+        File name to path, for every file of the dataset.
+
+    Raises
+    ------
+    DatasetError
+        If a file can't be fetched. The message says which file to put where.
+
+    Examples
+    --------
+    The generated dataset has no files:
+
+    >>> from otfair.datasets import download_dataset
+    >>> download_dataset("synthetic")
+    {}
+    """
+    home = resolve_home(data_home)
+    paths: dict[str, Path] = {}
+    for file in source_of(name).files:
+        path = find(file, home)
+        if path is not None:
+            try:
+                read(file, path)
+            except DatasetError as error:
+                logger.warning("Fetching %s again: %s", file.name, str(error).partition("\n")[0])
+                path = None
+        paths[file.name] = path or fetch(file, home, progress=progress)
+    return paths
 
 
 def load_dataset(
@@ -35,14 +185,14 @@ def load_dataset(
 
     Parameters
     ----------
-    name
-        ``"adult"``, ``"bank"``, ``"dutch"``, ``"diabetes"`` or ``"synthetic"``.
-    data_home
-        The folder of the raw files. By default the environment variable ``OTFAIR_DATA_HOME``, else
+    name : str
+        One of `list_datasets`.
+    data_home : str or path, default=None
+        Folder of the raw files. By default the environment variable ``OTFAIR_DATA_HOME``, else
         the platform's cache folder for ``otfair``.
-    download
+    download : bool, default=True
         Whether a missing file may be downloaded.
-    **options
+    **options : bool
         Choices that the paper leaves open, all True or False: ``duration`` (bank),
         ``ordered_as_numbers`` (dutch), ``diagnoses`` and ``ids_as_numbers`` (diabetes). The
         dataset's `description` gives the reason for each default. For ``"synthetic"`` the
@@ -51,6 +201,7 @@ def load_dataset(
     Returns
     -------
     Dataset
+        Features, labels, sensitive columns, and texts about them.
 
     Raises
     ------
@@ -64,28 +215,4 @@ def load_dataset(
     >>> d.X.shape, d.y.shape
     ((1000, 10), (1000,))
     """
-    files = files_of(name)
-    if name == "synthetic":
-        known = list(inspect.signature(make_synthetic).parameters)
-        unknown = [option for option in options if option not in known]
-        if unknown:
-            raise TypeError(
-                f"Dataset 'synthetic' has no parameter `{unknown[0]}`. "
-                f"Its parameters are: {', '.join(known)}."
-            )
-        return make_synthetic(**options)
-    card = CARDS[name]
-    values = card.resolve(name, options)
-    home = resolve_home(data_home)
-    contents = [load_bytes(file, home, download=download) for file in files]
-    X, y, sensitive = RECIPES[name](*contents, **values)
-    assert len(X) == len(y) == len(sensitive) == card.rows, f"{name}: {len(X)} rows"
-    return Dataset(
-        name=name,
-        X=X,
-        y=y,
-        sensitive_features=sensitive,
-        description=card.describe(values),
-        licence=card.licence,
-        citation=card.citation,
-    )
+    return source_of(name).load(resolve_home(data_home), download=download, options=options)

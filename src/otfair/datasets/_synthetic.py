@@ -6,9 +6,11 @@ NumPy keeps that stream, while its normal or Poisson draws may change from versi
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, ndtr, ndtri
 
 from otfair.datasets._dataset import Dataset
+from otfair.datasets._source import Source
 
 Floats = NDArray[np.float64]
 
@@ -60,24 +63,25 @@ LATE_PAYMENTS = (0.55, 0.25, 0.12, 0.05, 0.02, 0.01)  # probability of 0, 1, 2, 
 class Truth:
     """What was put into a synthetic dataset.
 
-    Attributes
+    Parameters
     ----------
-    scores
+    scores : array of shape (n,)
         Probability that each person's label is 1, given features *and* sensitive attributes: the
         Bayes scores, bias and label noise included.
-    unbiased_scores
+    unbiased_scores : array of shape (n,)
         The same had there been no bias: the same people and the same luck, but features that do not
         depend on the sensitive attributes and labels that depend on features alone.
-    unbiased_labels
+    unbiased_labels : array of shape (n,)
         The labels that the same draws give with `unbiased_scores`.
-    unfairness
-        One row a sensitive column (``sex=Female``, ..., ``age``). ``gap`` is the mean score inside
-        the group minus that outside of it (for age, the change of the mean score for one standard
-        deviation). It is the sum of ``chance`` (the gap of `unbiased_scores`, zero but for the
-        sample), ``proxy`` (added by features that depend on the group) and ``direct`` (added by
-        labels that depend on it). ``pdp`` and ``peo`` are the violations of demographic parity and
-        of equalized odds by `scores`, absolute Pearson correlations; that of equalized odds is
-        the larger of the two labels', each person counted by the probability of having the label.
+    unfairness : DataFrame
+        One row per sensitive column (``sex=Female``, ..., ``age``). ``gap`` is the mean score
+        inside the group minus that outside of it (for age, the change of the mean score for one
+        standard deviation). It is the sum of ``chance`` (the gap of `unbiased_scores`, zero but
+        for the sample), ``proxy`` (added by features that depend on the group) and ``direct``
+        (added by labels that depend on it). ``pdp`` and ``peo`` are the violations of demographic
+        parity and of equalized odds by `scores`, absolute Pearson correlations; that of equalized
+        odds is the larger of the two labels', each person counted by the probability of having
+        the label.
     """
 
     scores: Floats
@@ -111,22 +115,22 @@ def make_synthetic(
 
     Parameters
     ----------
-    n
+    n : int, default=4000
         Number of people.
-    female_share
+    female_share : float, default=0.4
         Share of women; the others are men, who have the advantage.
-    origin_shares
+    origin_shares : sequence of float, default=(0.7, 0.2, 0.1)
         Shares of the origins Local, Regional and Abroad, in the order of their advantage.
-    direct_bias
+    direct_bias : float or mapping of str to float, default=1.0
         Logits between women and men with the same features, between Abroad and Local (Regional is
         half-way), and between one standard deviation below and one above the mean age. One number
         for all, or a mapping such as ``{"age": 0.5}``; attributes left out of it have no bias.
-    proxy_bias
+    proxy_bias : float or mapping of str to float, default=1.0
         Standard deviations by which the latent variable of the proxy is moved between those. A
         number or a mapping, as for `direct_bias`.
-    label_noise
+    label_noise : float, default=0.0
         Probability, below 0.5, that a label is flipped after it was drawn.
-    seed
+    seed : int, default=0
         The same seed gives the same people; a larger `n` adds people after them.
 
     Returns
@@ -156,7 +160,7 @@ def make_synthetic(
         raise ValueError(f"`label_noise` must lie in [0, 0.5); got {label_noise}.")
     direct, proxy = _strengths(direct_bias, "direct_bias"), _strengths(proxy_bias, "proxy_bias")
 
-    # A row of draws a person, so that more people do not change those before them.
+    # One row of draws per person, so that more people do not change those before them.
     draws = np.random.Generator(np.random.PCG64(seed)).random((n, 14)).T  # (14, n)
     draws = np.maximum(draws, 2.0**-54)  # a zero, however unlikely, would be an infinite normal
     sensitive, advantage = _people(draws[:3], female_share, shares)
@@ -310,7 +314,7 @@ def _category(uniform: Floats, column: str, *, ordered: bool = False) -> pd.Seri
 
 
 def _strengths(bias: float | Mapping[str, float], name: str) -> Floats:
-    """One strength an attribute, in the order of `ATTRIBUTES`."""
+    """One strength per attribute, in the order of `ATTRIBUTES`."""
     given = dict(bias) if isinstance(bias, Mapping) else dict.fromkeys(ATTRIBUTES, bias)
     unknown = [str(key) for key in given if key not in ATTRIBUTES]
     if unknown:
@@ -335,3 +339,25 @@ def _whole(value: Any, name: str, least: int) -> int:
 
 def _listing(strengths: Floats) -> str:
     return ", ".join(f"{a} {b:g}" for a, b in zip(ATTRIBUTES, strengths, strict=True))
+
+
+class _Generated(Source):
+    """A source without files, whose options are the parameters of its recipe."""
+
+    def load(self, home: Path, *, download: bool, options: dict[str, Any]) -> Dataset:
+        """Generate the table."""
+        known = list(inspect.signature(make_synthetic).parameters)
+        if unknown := [option for option in options if option not in known]:
+            raise TypeError(
+                f"Dataset {self.name!r} has no parameter `{unknown[0]}`. "
+                f"Its parameters are: {', '.join(known)}."
+            )
+        return make_synthetic(**options)
+
+
+SYNTHETIC = _Generated(
+    name="synthetic",
+    label="is granted a loan (made up)",
+    sensitive=ATTRIBUTES,
+    recipe=make_synthetic,
+)
