@@ -12,7 +12,7 @@ from scipy.spatial.distance import pdist
 from sklearn.metrics import roc_auc_score
 
 import otfair
-from otfair.auditing._solving import TOLL
+from otfair.auditing.costs._solving import TOLL
 
 N = 400
 approx = pytest.approx

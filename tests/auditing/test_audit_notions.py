@@ -9,7 +9,7 @@ from scipy.spatial.distance import pdist
 
 import otfair
 from otfair import ConditionalParity, DemographicParity, EqualizedOdds
-from otfair.auditing import _distances
+from otfair.auditing.costs import _distances
 from otfair.metrics._violations import violation
 
 approx = pytest.approx
@@ -128,9 +128,9 @@ def test_settings_that_can_not_be_kept_are_refused():
 
 def test_distances_that_notions_share_are_measured_once(monkeypatch):
     measured = []
-    one = _distances.Measure.to_types
+    one = _distances.DistanceMeasure.to_types
     monkeypatch.setattr(
-        _distances.Measure, "to_types", lambda *args: measured.append(1) or one(*args)
+        _distances.DistanceMeasure, "to_types", lambda *args: measured.append(1) or one(*args)
     )
     notions = ["demographic_parity", ConditionalParity(control="b"), "equalized_odds"]
     a = audit(X=X, notions=notions)

@@ -19,11 +19,9 @@ from otfair._io.arrays import Array
 from otfair._io.files import write_bytes
 from otfair._io.progress import track
 from otfair._io.rendering import to_json
-from otfair.auditing._costs import transport
 from otfair.auditing._curves import curves
-from otfair.auditing._distances import Distances, Measure, reference_size
 from otfair.auditing._features import Features, choose_columns, read_features
-from otfair.auditing._groups import Compared, compare, judge, read_notions
+from otfair.auditing._groups import compare, judge, read_notions
 from otfair.auditing._reading import Audited, read
 from otfair.auditing._regions import regions
 from otfair.auditing._resampling import draw
@@ -37,6 +35,7 @@ from otfair.auditing._results import (
     Record,
     Violation,
 )
+from otfair.auditing.costs import Distances, cost_of_fairness
 from otfair.auditing.report._page import notebook_cell, page
 from otfair.notions import Notion
 from otfair.tables import Columns, as_columns, same_people
@@ -220,20 +219,18 @@ def audit(
     features = read_features(choice, people.weight)
     n = len(people)
     with track(None, "audit", 2 * len(compared) + 1, verbose=verbose, leave=False) as bar:
-        measure = (
-            None if features is None else Measure(features, people.weight, epsilon, random_state)
-        )
-        size = reference
-        if measure is not None and reference is None:
-            size = _affordable(n, compared, measure, FOR_DISTANCES * time_budget)
+        distances = Distances(
+            people, features, compared,
+            epsilon=epsilon, seed=random_state, reference=reference,
+            seconds=FOR_DISTANCES * time_budget,
+        )  # fmt: skip
         bar.update()
         counts = draw(n, n_bootstrap, random_state)
-        distances = Distances(people.weight, people.scores, measure, size)
         findings = []
         for c in compared:
             violation = judge(people, c, threshold, counts)
             bar.update()
-            cost = transport(people, c, distances.of(c), counts)
+            cost = cost_of_fairness(people, c, distances.of(c), counts)
             found = regions(people, features, cost.pairs) if features and cost.pairs else ()
             findings.append(
                 Finding(
@@ -295,14 +292,6 @@ def _write(path: Path, text: str) -> None:
         if error.filename is not None:
             error.filename = str(path)
         raise
-
-
-def _affordable(n: int, compared: list[Compared], measure: Measure, budget: float) -> int | None:
-    """Return how many people may receive score, for all distances to fit the budget."""
-    near, soft = measure.seconds_a_pair()
-    passes = len({c.fine_key for c in compared})
-    # As many people as may receive are measured to everybody, to say what the sample adds.
-    return reference_size(n, passes * (near + soft), passes * (2 * near + soft), budget)
 
 
 def _check_settings(

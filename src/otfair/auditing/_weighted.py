@@ -9,7 +9,6 @@ import pandas as pd
 from scipy.stats import beta
 
 from otfair.auditing._results import Estimate
-from otfair.geometry import PointCloud
 from otfair.tables import TableEncoder
 
 BLOCK = 20_000  # people encoded at once
@@ -65,18 +64,3 @@ def share_of(share: float, count: float) -> Estimate:
     """
     low, high = beta.ppf((0.025, 0.975), count * share + 1, count * (1 - share) + 1)
     return Estimate(share, min(share, float(low)), max(share, float(high)))
-
-
-def typical(points: np.ndarray, weight: np.ndarray) -> float:
-    """Return the median distance between two people, (n, p); 1 where that is 0.
-
-    Copies of one person are two people, at distance 0: w (w - 1) pairs.
-    """
-    C = PointCloud(points, scale=None).cost_matrix().numpy()
-    pairs = np.outer(weight, weight)
-    np.fill_diagonal(pairs, np.maximum(weight * (weight - 1), 0.0))
-    order = np.argsort(C, axis=None)
-    C, below = C.ravel()[order], np.cumsum(pairs.ravel()[order])
-    half = below[-1] / 2
-    ends = np.searchsorted(below, [half * (1 - 1e-12), half * (1 + 1e-12)])  # two, if even
-    return float(C[ends.clip(max=len(C) - 1)].mean()) or 1.0

@@ -7,9 +7,10 @@ import pytest
 from scipy.optimize import linprog
 
 import otfair
-from otfair.auditing import _costs, _groups
-from otfair.auditing._solving import TOLL
-from otfair.auditing._weighted import typical
+from otfair.auditing import _groups
+from otfair.auditing.costs import _costs
+from otfair.auditing.costs._distances import median_distance
+from otfair.auditing.costs._solving import TOLL
 
 N = 400
 approx = pytest.approx
@@ -44,7 +45,11 @@ def test_of_the_cheapest_plans_one_that_moves_least_is_shown(alone):
     for order in (np.arange(n), rng.permutation(n)):
         a = otfair.audit(h[order], X[order], sensitive_features=group[order], n_bootstrap=0)
         points = a.features.encode(np.arange(n))
-        C = otfair.PointCloud(points, scale=typical(points, np.ones(n))).cost_matrix().numpy()
+        C = (
+            otfair.PointCloud(points, scale=median_distance(points, np.ones(n)))
+            .cost_matrix()
+            .numpy()
+        )
         cost, moved = programs(h[order], C, group[order])
         found = a.findings[0].cost
         assert found.exact.value == approx(cost, abs=1e-8)
@@ -62,7 +67,7 @@ def test_a_continuous_attribute_is_not_binned_where_its_values_are_few_enough():
     h = 1 / (1 + np.exp(-0.1 * (age - 20) - 0.5 * X[:, 0]))
     a = otfair.audit(h, X, sensitive_features={"age": age}, n_bootstrap=0)
     points = a.features.encode(np.arange(n))
-    C = otfair.PointCloud(points, scale=typical(points, np.ones(n))).cost_matrix().numpy()
+    C = otfair.PointCloud(points, scale=median_distance(points, np.ones(n))).cost_matrix().numpy()
     A = np.vstack([np.kron(np.eye(n), np.ones(n)), np.tile(age - age.mean(), n)])
     best = linprog(C.ravel(), A_eq=A, b_eq=np.append(h, 0))
     cost = a.findings[0].cost

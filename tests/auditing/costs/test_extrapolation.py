@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import otfair
-from otfair.auditing import _distances, _solving
-from otfair.auditing._distances import reference_size
+from otfair.auditing.costs import _distances, _solving
+from otfair.auditing.costs._distances import reference_size
 
 N = 400
 approx = pytest.approx

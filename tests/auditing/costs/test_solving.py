@@ -9,15 +9,15 @@ import pytest
 import torch
 
 import otfair
-from otfair.auditing import _solving
-from otfair.auditing._costs import _interval
-from otfair.auditing._distances import Measure
 from otfair.auditing._features import choose_columns, read_features
 from otfair.auditing._groups import compare, read_notions
 from otfair.auditing._reading import read
 from otfair.auditing._resampling import draw
-from otfair.auditing._samples import draw_people
-from otfair.auditing._solving import by_types, solve, stand_ins
+from otfair.auditing.costs import _solving
+from otfair.auditing.costs._costs import _interval
+from otfair.auditing.costs._distances import DistanceMeasure
+from otfair.auditing.costs._sampling import stratified_sample
+from otfair.auditing.costs._solving import representatives, solve, type_constraints
 from otfair.geometry import CostMatrix
 
 N = 400
@@ -37,7 +37,7 @@ def audited(data):
 
 @pytest.fixture(scope="module")
 def measure(audited):
-    return Measure(
+    return DistanceMeasure(
         read_features(choose_columns(audited, (), ()), audited.weight), audited.weight, 1e-3, 0
     )
 
@@ -55,7 +55,7 @@ def test_solving_in_rounds_is_solving_at_once(audited, measure, monkeypatch):
     for compared, D in problems(audited, measure):
         whole = solve(compared.people, h, D)
         with monkeypatch.context() as patch:
-            patch.setattr(_solving, "MOST", D.size // 2)
+            patch.setattr(_solving, "MAX_ENTRIES", D.size // 2)
             parts = solve(compared.people, h, D)
         assert parts.value == approx(whole.value, rel=1e-9)
         assert parts.gap <= _solving.TOLL * h.sum()
@@ -74,7 +74,7 @@ def test_twins_swap_no_score_in_rounds_either(monkeypatch):
     h = np.clip(0.3 + 0.2 * (sex == "a") + 0.2 * rng.random(N), 0, 1)
     options = {"sensitive_features": sex, "n_bootstrap": 0}
     whole = otfair.audit(h, X, **options).findings[0].cost
-    monkeypatch.setattr(_solving, "MOST", 3 * N // 2)
+    monkeypatch.setattr(_solving, "MAX_ENTRIES", 3 * N // 2)
     parts = otfair.audit(h, X, **options).findings[0].cost
     assert whole.exact.value == parts.exact.value == approx(0, abs=1e-12)
     assert whole.moved == approx(whole.least_moved.value, rel=1e-6)
@@ -87,7 +87,7 @@ def test_the_gap_is_told_where_rounds_do_not_close_it(audited, measure, monkeypa
     for compared, D in problems(audited, measure):
         best = solve(compared.people, h, D).value
         with monkeypatch.context() as patch:
-            patch.setattr(_solving, "MOST", D.size // 10)
+            patch.setattr(_solving, "MAX_ENTRIES", D.size // 10)
             parts = solve(compared.people, h, D)
         assert parts.value - parts.gap - 1e-9 <= best <= parts.value + 1e-9
 
@@ -95,7 +95,7 @@ def test_the_gap_is_told_where_rounds_do_not_close_it(audited, measure, monkeypa
 def test_stand_ins_have_the_weight_and_mass_of_every_type(audited, measure):
     compared, _ = next(problems(audited, measure))
     h, types = audited.scores, compared.people.types.numpy()
-    few, scores = stand_ins(compared.people, h, draw_people(types, 2, 50, [0]))
+    few, scores = representatives(compared.people, h, stratified_sample(types, 2, 50, [0]))
     w = few.weight.numpy()
     assert np.bincount(few.types.numpy(), w) == approx(np.bincount(types))
     assert np.bincount(few.types.numpy(), w * scores) == approx(np.bincount(types, h))
@@ -110,9 +110,9 @@ def test_the_interval_of_the_cost_is_that_of_solving_anew(audited, measure):
     for _ in range(60):
         counts = np.bincount(rng.integers(N, size=N), minlength=N).astype(np.float64)
         again = replace(compared.people, weight=torch.as_tensor(counts))
-        solved = otfair.exact_otf(h, CostMatrix(D), by_types(again))
+        solved = otfair.exact_otf(h, CostMatrix(D), type_constraints(again))
         anew.append(solved.value / (counts @ h))
-    interval = _interval(compared, solve(compared.people, h, D), h, D, draw(N, 60, 0))
+    interval = _interval(compared.people, solve(compared.people, h, D), h, D, draw(N, 60, 0))
     low, high = np.percentile(anew, (2.5, 97.5))
     width = high - low
     assert interval.low == approx(low, abs=0.15 * width)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from otfair.auditing._results import Cost, Estimate, Finding, Group, Violation
-from otfair.auditing._solving import TOLL
+from otfair.auditing.costs import TOLL
 
 MAX_LETTERS = 80  # of a value
 SMALLEST_COST = 1e-4  # figures of a smaller one tell readers nothing

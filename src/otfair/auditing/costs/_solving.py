@@ -1,4 +1,4 @@
-"""The cheapest plan from people to types; of many, those whose choice is clear are summed up.
+"""The cheapest plan from people to types; of many people, those whose choice is clear are summed.
 
 Maths: docs/audit.md. Distances to types are known, so the receivers of a problem are the types.
 """
@@ -10,42 +10,34 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 import torch
+from sklearn.utils import gen_batches
 
-from otfair.auditing._samples import draw_people
+from otfair.auditing.costs._sampling import stratified_sample
 from otfair.geometry import CostMatrix
 from otfair.notions import Constraints, People
 from otfair.transport import exact_otf
 
-MOST = 4_000_000  # distances between people and types in one linear program
+MAX_ENTRIES = 4_000_000  # distances between people and types in one linear program
 ROUNDS = 8
-STEPS = 16  # of clearness, by which people of one type and choice are told apart
+MARGIN_BINS = 16  # by which people of one type and choice are told apart
 TOLERANCE = 1e-9  # of the gap, a unit of score
 TOLL = 1e-6  # on whatever leaves its type, so that of plans that cost the same one moves least
 BLOCK = 100_000  # people looked at at once
 
 
 @dataclass(frozen=True, kw_only=True)
-class Solved:
-    """A plan, and the duals that certify it.
+class Solution:
+    """A plan, and the duals that certify it."""
 
-    Attributes
-    ----------
-    plan : (n, K) score that goes from each person to each type.
-    value : what it costs.
-    duals : (d,) of the constraints.
-    price : (K,) what a unit of score is worth at each type, g_k'mu.
-    gap : by how much it may be dearer than the optimum, the toll included; infinite until judged.
-    """
-
-    plan: sp.csr_array
-    value: float
-    duals: np.ndarray
-    price: np.ndarray
-    gap: float = np.inf
+    plan: sp.csr_array  # (n, K) score that goes from each person to each type
+    value: float  # what it costs
+    duals: np.ndarray  # (d,) of the constraints
+    price: np.ndarray  # (K,) what a unit of score is worth at each type, g_k'mu
+    gap: float = np.inf  # by how much it may be dearer than the optimum, the toll included
 
 
-def by_types(people: People) -> Constraints:
-    """Constrain people whose score goes to types, each of them one receiver."""
+def type_constraints(people: People) -> Constraints:
+    """Return the constraints of people whose score goes to types, each of them one receiver."""
     n, K = len(people.types), len(people.type_names)
     both = replace(
         people,
@@ -55,12 +47,12 @@ def by_types(people: People) -> Constraints:
     return both.constraints(rows=np.arange(n), columns=np.arange(n, n + K))
 
 
-def of_types(people: People, types: np.ndarray, weight: np.ndarray) -> People:
-    """Return other people of the same types."""
+def with_types(people: People, types: np.ndarray, weight: np.ndarray) -> People:
+    """Return other people, who are of the same types."""
     return replace(people, types=torch.as_tensor(types), weight=torch.as_tensor(weight))
 
 
-def stand_ins(people: People, h: np.ndarray, rows: np.ndarray) -> tuple[People, np.ndarray]:
+def representatives(people: People, h: np.ndarray, rows: np.ndarray) -> tuple[People, np.ndarray]:
     """Let some people stand for all, in weight and, by their scores, mass of each type."""
     types, w = people.types.numpy(), people.weight.numpy()
     if len(rows) == len(types):
@@ -70,16 +62,18 @@ def stand_ins(people: People, h: np.ndarray, rows: np.ndarray) -> tuple[People, 
     own, some = types[rows], w[rows]
     some = some * (weight / np.bincount(own, some, K).clip(1e-300))[own]
     scale = mass / np.bincount(own, some * h[rows], K).clip(1e-300)
-    return of_types(people, own, some), np.minimum(h[rows] * scale[own], 1.0)
+    return with_types(people, own, some), np.minimum(h[rows] * scale[own], 1.0)
 
 
-def solve(people: People, h: np.ndarray, D: np.ndarray) -> Solved:
-    """Solve exactly: all at once, or with people whose choice is clear summed up.
+def solve(people: People, h: np.ndarray, D: np.ndarray) -> Solution:
+    """Solve exactly: all at once, or with people whose choice is clear summed.
 
     A toll chooses among the cheapest plans. It is not part of the value; prices that it moved prove
     a little less, and that is part of the gap.
     """
-    found = _at_once(people, h, D) if D.size <= MOST else _in_rounds(people, h, D)
+    found = (
+        _solve_at_once(people, h, D) if D.size <= MAX_ENTRIES else _solve_in_rounds(people, h, D)
+    )
     bound = lower_bound(D, people.weight.numpy() * h, found.price)
     return replace(found, gap=max(0.0, found.value - bound))
 
@@ -98,10 +92,10 @@ def _moved(plan: sp.csr_array, types: np.ndarray) -> float:
     return float(coo.data[k != types[i]].sum())
 
 
-def _at_once(people: People, h: np.ndarray, D: np.ndarray) -> Solved:
-    t = exact_otf(h, CostMatrix(_tolled(D, people.types.numpy())), by_types(people))
+def _solve_at_once(people: People, h: np.ndarray, D: np.ndarray) -> Solution:
+    t = exact_otf(h, CostMatrix(_tolled(D, people.types.numpy())), type_constraints(people))
     plan = sp.csr_array(t.plan(sparse=True))
-    return Solved(
+    return Solution(
         plan=plan,
         value=float((plan * D).sum()),
         duals=np.asarray(t.constraint_duals),
@@ -109,24 +103,24 @@ def _at_once(people: People, h: np.ndarray, D: np.ndarray) -> Solved:
     )
 
 
-def _in_rounds(people: People, h: np.ndarray, D: np.ndarray) -> Solved:
-    """Solve with people summed up who would choose the same by far, until the gap is closed.
+def _solve_in_rounds(people: People, h: np.ndarray, D: np.ndarray) -> Solution:
+    """Solve with people summed who would choose the same by far, until the gap is closed.
 
     A sum of people moves as they would if all moved alike, so every plan found is possible; the
-    dual value of everybody says how far it is from the best one.
+    dual value of all people says how far it is from the best one.
     """
     K, types, mass = D.shape[1], people.types.numpy(), people.weight.numpy() * h
-    some = draw_people(types, K, MOST // (2 * K), seed=[0])
-    price = _at_once(*stand_ins(people, h, some), D[some]).price
-    best: Solved | None = None
+    some = stratified_sample(types, K, MAX_ENTRIES // (2 * K), seed=[0])
+    price = _solve_at_once(*representatives(people, h, some), D[some]).price
+    best: Solution | None = None
     for _ in range(ROUNDS):
-        lead, choice = _leads(D, types, price)
-        room = MOST // (2 * K)  # the sums take the rest, at most
+        margin, choice = _margins(D, types, price)
+        room = MAX_ENTRIES // (2 * K)  # the sums take the rest, at most
         unclear = np.zeros(len(D), dtype=bool)
-        unclear[np.argpartition(lead, room)[:room]] = True
-        steps = np.quantile(lead[~unclear], np.arange(1, STEPS) / STEPS)
-        alike = np.searchsorted(steps, lead)  # the clearer, the further from a change of mind
-        found = _with_sums(people, h, D, unclear, (types * K + choice) * STEPS + alike)
+        unclear[np.argpartition(margin, room)[:room]] = True
+        edges = np.quantile(margin[~unclear], np.arange(1, MARGIN_BINS) / MARGIN_BINS)
+        alike = np.searchsorted(edges, margin)  # the clearer, the further from another choice
+        found = _with_sums(people, h, D, unclear, (types * K + choice) * MARGIN_BINS + alike)
         paid = found.value + TOLL * _moved(found.plan, types)
         gap = max(0.0, paid - lower_bound(D, mass, found.price, types))
         if best is None or gap < best.gap:
@@ -146,47 +140,43 @@ def lower_bound(
     With `types` it is that of the program with the toll.
     """
     total = 0.0
-    for b in _blocks(len(D)):
+    for b in gen_batches(len(D), BLOCK):
         at = D[b] if types is None else _tolled(D[b], types[b])
         total += float(mass[b] @ (at - price).min(1))
     return total
 
 
-def _blocks(n: int) -> list[slice]:
-    return [slice(start, start + BLOCK) for start in range(0, n, BLOCK)]
-
-
-def _leads(D: np.ndarray, types: np.ndarray, price: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _margins(D: np.ndarray, types: np.ndarray, price: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """By how much the best type of each person is better than the next, (n,), and which it is."""
-    lead, choice = np.empty(len(D)), np.empty(len(D), dtype=np.int64)
-    for b in _blocks(len(D)):
+    margin, choice = np.empty(len(D)), np.empty(len(D), dtype=np.int64)
+    for b in gen_batches(len(D), BLOCK):
         at = _tolled(D[b], types[b]) - price
         choice[b] = at.argmin(1)
         two = np.partition(at, 1, axis=1)
-        lead[b] = two[:, 1] - two[:, 0]
-    return lead, choice
+        margin[b] = two[:, 1] - two[:, 0]
+    return margin, choice
 
 
 def _with_sums(
     people: People, h: np.ndarray, D: np.ndarray, unclear: np.ndarray, cells: np.ndarray
-) -> Solved:
-    """Solve for the unclear people and for sums of the others, one a cell of those alike."""
+) -> Solution:
+    """Solve for the unclear people and for sums of the others, one for each cell of those alike."""
     K, w = D.shape[1], people.weight.numpy()
     alone, others = np.flatnonzero(unclear), np.flatnonzero(~unclear)
     codes, place = np.unique(cells[others], return_inverse=True)
     count, mass = len(codes), (w * h)[others]
     weight, total = (np.bincount(place, x, count) for x in (w[others], mass))
     mean = np.stack([np.bincount(place, mass * D[others, k], count) for k in range(K)], 1)
-    few = of_types(
+    few = with_types(
         people,
-        np.concatenate([people.types.numpy()[alone], codes // (K * STEPS)]),
+        np.concatenate([people.types.numpy()[alone], codes // (K * MARGIN_BINS)]),
         np.concatenate([w[alone], weight]),
     )
     scores = np.concatenate([h[alone], np.minimum(total / weight, 1.0)])
-    solved = _at_once(few, scores, np.concatenate([D[alone], mean / total[:, None]]))
-    stands_for = np.empty(len(D), dtype=np.int64)
-    stands_for[alone] = np.arange(len(alone))
-    stands_for[others] = len(alone) + place
+    solved = _solve_at_once(few, scores, np.concatenate([D[alone], mean / total[:, None]]))
+    row_of = np.empty(len(D), dtype=np.int64)
+    row_of[alone] = np.arange(len(alone))
+    row_of[others] = len(alone) + place
     share = sp.diags_array(1 / (few.weight.numpy() * scores)) @ solved.plan
-    plan = sp.csr_array(sp.diags_array(w * h) @ sp.csr_array(share)[stands_for])
+    plan = sp.csr_array(sp.diags_array(w * h) @ sp.csr_array(share)[row_of])
     return replace(solved, plan=plan, value=float((plan * D).sum()))

@@ -11,60 +11,58 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from otfair.auditing._distances import ToTypes
-from otfair.auditing._everybody import drawn, with_everybody
 from otfair.auditing._groups import Compared
 from otfair.auditing._reading import Audited
 from otfair.auditing._resampling import by_cell, estimate, resample
 from otfair.auditing._results import Cost, Estimate, Flow, Pairs
-from otfair.auditing._samples import TINY
-from otfair.auditing._solving import Solved, by_types, solve, stand_ins
+from otfair.auditing.costs._distances import TypeDistances
+from otfair.auditing.costs._extrapolation import drawn_representatives, extrapolate_cost
+from otfair.auditing.costs._sampling import MIN_SCORE
+from otfair.auditing.costs._solving import Solution, representatives, solve, type_constraints
 from otfair.geometry import CostMatrix
 from otfair.notions import People, type_people
 from otfair.transport import TransportError, adjusted_otf, exact_otf
 
 
-def transport(
-    audited: Audited, compared: Compared, to_types: ToTypes | None, counts: np.ndarray
+def cost_of_fairness(
+    audited: Audited, compared: Compared, distances: TypeDistances | None, counts: np.ndarray
 ) -> Cost:
     """Return the costs of fairness under one notion for one attribute, or why there are none."""
-    types = compared.people.types.numpy()
-    K, w = len(compared.people.type_names), audited.weight
-    h = np.maximum(audited.scores, TINY)
-    cost = Cost(least_moved=_least_moved(compared, types, K, h, w, counts))
-    if to_types is None:
+    people, w = compared.people, audited.weight
+    h = np.maximum(audited.scores, MIN_SCORE)
+    cost = Cost(least_moved=_least_moved(people, h, counts))
+    if distances is None:
         return cost
     total = float(w @ h)
     sampling, smooth, failure = None, None, ""
     try:
-        solved = solve(compared.people, h, to_types.nearest)
-        if to_types.reference is not None:
-            sampling = with_everybody(compared.people, h, to_types, solved)
+        solved = solve(people, h, distances.nearest)
+        if distances.reference is not None:
+            sampling = extrapolate_cost(people, h, distances, solved)
     except TransportError as error:
         return replace(cost, failure=f"no cheapest plan was found: {error}")
-    pairs, shown = _pairs(compared, solved.plan, to_types, total)
+    pairs, shown = _pairs(compared, solved.plan, distances, total)
     moved = float(pairs.mass.sum())
-    value = float(pairs.mass @ pairs.distance)
-    fair = _after(audited, pairs, total)
-    exact = _interval(compared, solved, w * h, to_types.nearest, counts)
-    exact = exact if sampling is None else _both(exact, sampling)
+    fair = _scores_after(audited, pairs, total)
+    exact = _interval(people, solved, w * h, distances.nearest, counts)
+    exact = exact if sampling is None else _combined(exact, sampling)
     try:
-        smooth = _smooth(compared.people, h, to_types, exact.value)
+        smooth = _smooth(people, h, distances, exact.value)
     except TransportError as error:
         failure = f"no smooth cost was found: {error}"
     return replace(
         cost,
         exact=exact,
-        plan=value,
+        plan=float(pairs.mass @ pairs.distance),
         gap=solved.gap / total,
         smooth=smooth,
-        smoothed=len(to_types.smoothed),
+        smoothed=len(distances.soft_rows),
         moved=moved,
         distance=exact.value / moved if moved else 0.0,
-        destinations=len(h) if to_types.reference is None else len(to_types.reference),
+        destinations=len(h) if distances.reference is None else len(distances.reference),
         sampling=None if sampling is None else (sampling.low, sampling.high),
         bins=compared.bins,
-        left=_left(audited, compared, fair) if compared.bins else None,
+        left=_correlation_left(audited, compared, fair) if compared.bins else None,
         piled=float(fair.max()),
         types=shown,
         flows=_flows(pairs, shown),
@@ -73,8 +71,8 @@ def transport(
     )
 
 
-def _both(people: Estimate, sampling: Estimate) -> Estimate:
-    """Return the cost with everybody as a receiver, unsure by who is there and by the sample."""
+def _combined(people: Estimate, sampling: Estimate) -> Estimate:
+    """Return the cost with all people as receivers, unsure by who is there and by the sample."""
     if not np.isfinite(people.low):  # without resamples, by the sample alone
         return sampling
     scale = sampling.value / people.value if people.value else 1.0
@@ -83,31 +81,33 @@ def _both(people: Estimate, sampling: Estimate) -> Estimate:
     return Estimate(sampling.value, max(0.0, low), high)
 
 
-def _smooth(people: People, h: np.ndarray, to_types: ToTypes, exact: float) -> float:
+def _smooth(people: People, h: np.ndarray, distances: TypeDistances, exact: float) -> float:
     """Return the adjusted cost; soft distances may be negative, and a shift of all cancels.
 
     People drawn by their score make too much of chance, in the exact cost as in this one: of them
     it is the share of the exact cost that counts.
     """
-    shifted = to_types.soft - min(0.0, float(to_types.soft.min()))
+    shifted = distances.soft - min(0.0, float(distances.soft.min()))
     share = 1.0
-    if to_types.reference is None:
-        few, scores = stand_ins(people, h, to_types.smoothed)
+    if distances.reference is None:
+        few, scores = representatives(people, h, distances.soft_rows)
     else:
-        every = np.ones(len(to_types.checked), dtype=bool)
-        few, scores = drawn(people, people.weight.numpy() * h, to_types, every)
-        of_few = solve(few, scores, to_types.whole).value / float(few.weight.numpy() @ scores)
+        every = np.ones(len(distances.checked), dtype=bool)
+        few, scores = drawn_representatives(people, people.weight.numpy() * h, distances, every)
+        of_few = solve(few, scores, distances.checked_nearest).value / float(
+            few.weight.numpy() @ scores
+        )
         share = exact / of_few if of_few > 0 else 1.0
-    answer = adjusted_otf(scores, CostMatrix(shifted), by_types(few), epsilon=to_types.epsilon)
+    cost, constraints = CostMatrix(shifted), type_constraints(few)
+    answer = adjusted_otf(scores, cost, constraints, epsilon=distances.epsilon)
     return share * answer.value / float(few.weight.numpy() @ scores)
 
 
-def _least_moved(
-    compared: Compared, types: np.ndarray, K: int, h: np.ndarray, w: np.ndarray, counts: np.ndarray
-) -> Estimate:
+def _least_moved(people: People, h: np.ndarray, counts: np.ndarray) -> Estimate:
     """Return the share of score that must move where any two people are at distance 1."""
+    types, w, K = people.types.numpy(), people.weight.numpy(), len(people.type_names)
     weight, mass = (np.bincount(types, x, K) for x in (w, w * h))
-    crowd = replace(compared.people, types=torch.arange(K), weight=torch.as_tensor(weight))
+    crowd = replace(people, types=torch.arange(K), weight=torch.as_tensor(weight))
     D = 1.0 - np.eye(K)
     t = exact_otf(np.minimum(mass / weight, 1.0), CostMatrix(D), crowd.constraints())
     share = t.plan() / mass[:, None]  # (K, K)
@@ -115,13 +115,14 @@ def _least_moved(
     masses = sums[:, K:]
     paid, sent = masses @ (share * D).sum(1), masses @ share
     duals = np.asarray(t.constraint_duals)
-    return _lagrangian(compared, t.primal_value, duals, sums[:, :K], masses.sum(1), paid, sent)
+    return _lagrangian(people, t.primal_value, duals, sums[:, :K], masses.sum(1), paid, sent)
 
 
 def _interval(
-    compared: Compared, solved: Solved, mass: np.ndarray, D: np.ndarray, counts: np.ndarray
+    people: People, solved: Solution, mass: np.ndarray, D: np.ndarray, counts: np.ndarray
 ) -> Estimate:
-    people, K = compared.people, D.shape[1]
+    """Return the cost of a plan per unit of score, with its interval."""
+    K = D.shape[1]
     paid = (solved.plan * D).sum(1)  # (n,)
     rows = [
         by_cell(people.types.numpy(), K, people.weight.numpy()),
@@ -130,11 +131,11 @@ def _interval(
     ]
     sums = resample(sp.csr_array(sp.vstack(rows)), counts)
     weight, total, paid, sent = sums[:, :K], sums[:, K], sums[:, K + 1], sums[:, K + 2 :]
-    return _lagrangian(compared, solved.value, solved.duals, weight, total, paid, sent)
+    return _lagrangian(people, solved.value, solved.duals, weight, total, paid, sent)
 
 
 def _lagrangian(
-    compared: Compared, value: float, mu: np.ndarray, weight: np.ndarray, total: np.ndarray,
+    people: People, value: float, mu: np.ndarray, weight: np.ndarray, total: np.ndarray,
     paid: np.ndarray, sent: np.ndarray,
 ) -> Estimate:  # fmt: skip
     """Return the cost of each resample to first order: the Lagrangian at the plan and its duals.
@@ -146,24 +147,24 @@ def _lagrangian(
     values[0] = value / total[0]
     # Rows of G depend on each other, so that the duals have a part that does not matter to these
     # people, and is whatever the solver left; it would matter to others.
-    G = compared.people.vectors(torch.as_tensor(weight[0]))[0].numpy()
+    G = people.vectors(torch.as_tensor(weight[0]))[0].numpy()
     mu = G @ np.linalg.pinv(G) @ mu
     for b in range(1, len(weight)):
-        vectors, _, _ = compared.people.vectors(torch.as_tensor(weight[b]))
+        vectors, _, _ = people.vectors(torch.as_tensor(weight[b]))
         if len(vectors) == len(mu):  # else a group is absent from this resample
             values[b] = (paid[b] - mu @ vectors.numpy() @ sent[b]) / total[b]
     return estimate(values, 0.0)
 
 
 def _pairs(
-    compared: Compared, plan: sp.csr_array, to_types: ToTypes, total: float
+    compared: Compared, plan: sp.csr_array, distances: TypeDistances, total: float
 ) -> tuple[Pairs, tuple[str, ...]]:
     """Return who gives to whom, and names of the types that are shown."""
     coo = plan.tocoo()
     i, k = coo.coords
-    crosses = (k != compared.people.types.numpy()[i]) & (coo.data > TINY)
+    crosses = (k != compared.people.types.numpy()[i]) & (coo.data > MIN_SCORE)
     i, k, mass = i[crosses], k[crosses], coo.data[crosses] / total
-    receiver, distance = to_types.person[i, k], to_types.nearest[i, k].astype(np.float64)
+    receiver, distance = distances.person[i, k], distances.nearest[i, k].astype(np.float64)
     shown = type_people(compared.strata, [compared.groups], compared.people.weight)
     order = np.lexsort([i, distance, -mass])
     i, receiver = i[order], receiver[order]
@@ -194,14 +195,14 @@ def _flows(pairs: Pairs, names: tuple[str, ...]) -> tuple[Flow, ...]:
     )
 
 
-def _after(audited: Audited, pairs: Pairs, total: float) -> np.ndarray:
-    """Return everybody's score after the transport, (n,)."""
+def _scores_after(audited: Audited, pairs: Pairs, total: float) -> np.ndarray:
+    """Return the score of each person after the transport, (n,)."""
     n = len(audited)
     change = np.bincount(pairs.receiver, pairs.mass, n) - np.bincount(pairs.giver, pairs.mass, n)
     return np.asarray(audited.scores + change * total / audited.weight)
 
 
-def _left(audited: Audited, compared: Compared, fair: np.ndarray) -> float:
+def _correlation_left(audited: Audited, compared: Compared, fair: np.ndarray) -> float:
     """Return the largest correlation with a continuous attribute that its bins leave."""
     assert compared.numbers is not None
     left = [0.0]

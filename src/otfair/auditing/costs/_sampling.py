@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-TINY = 1e-12  # a score of 0 has nothing to give; solvers and draws want a little
+MIN_SCORE = 1e-12  # a score of 0 has nothing to give; solvers and draws want a little
 
 
-def draw_people(types: np.ndarray, count: int, size: int, seed: list[int]) -> np.ndarray:
+def stratified_sample(types: np.ndarray, count: int, size: int, seed: list[int]) -> np.ndarray:
     """Draw about `size` people, as many of each type as its share, of small types at least some."""
     if size >= len(types):
         return np.arange(len(types))
@@ -21,7 +21,7 @@ def draw_people(types: np.ndarray, count: int, size: int, seed: list[int]) -> np
     return np.sort(np.concatenate(chosen))
 
 
-def draw_by_mass(
+def sample_by_mass(
     types: np.ndarray, count: int, mass: np.ndarray, size: int, seed: list[int]
 ) -> np.ndarray:
     """Draw people by their mass, with replacement: of each type by its share, and at least four."""

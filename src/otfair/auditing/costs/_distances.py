@@ -1,0 +1,226 @@
+"""Distances from people to types of people, streamed, through a reference sample if need be.
+
+Maths: docs/audit.md. Each person is always a destination of their own score, so a sample of the
+others can only make fairness dearer, never cheaper, than all people would.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.utils import gen_batches
+
+from otfair.auditing._features import Features
+from otfair.auditing._groups import Compared
+from otfair.auditing._reading import Audited
+from otfair.auditing.costs._sampling import MIN_SCORE, sample_by_mass, stratified_sample
+from otfair.geometry import PointCloud
+
+BLOCK = 20_000  # people encoded at once
+MEDIAN_OF = 2_000  # people, for the typical distance
+TIMED = 1_000  # people on each side, to see how fast distances are
+MIN_REFERENCE = 512  # people of a reference sample
+SINGLE = 20_000_000  # distances; of more, each is kept to seven digits
+MAX_SOFT = 4_000_000  # soft distances; of more, those of some people
+
+
+@dataclass(frozen=True, kw_only=True)
+class TypeDistances:
+    """Distance of each person to each type, with a nearest person of it; own type at 0."""
+
+    nearest: np.ndarray  # (n, K)
+    person: np.ndarray  # (n, K) who is nearest; oneself for the own type
+    soft_rows: np.ndarray  # (s,) people whose soft distances are known: all, or some of too many
+    soft: np.ndarray  # (s, K) their soft distances to all people at `epsilon`
+    epsilon: float
+    reference: np.ndarray | None  # (m,) the people who could receive score; None for all
+    # With a reference sample, some people were drawn by their score and measured to all people.
+    checked: np.ndarray  # (r,) who they are
+    checked_nearest: np.ndarray  # (r, K) their distances to all people
+    stratum: np.ndarray  # (r,) the type that they were drawn from
+    stratum_mass: np.ndarray  # the score in each such type
+
+    def merged(self, parts: np.ndarray, count: int) -> TypeDistances:
+        """Merge types: `parts` (K,) says which of `count` types each one becomes a part of."""
+        if np.array_equal(parts, np.arange(count)):
+            return self
+        n, eps = len(self.nearest), self.epsilon
+        nearest = np.empty((n, count), dtype=self.nearest.dtype)
+        person = np.empty((n, count), dtype=self.person.dtype)
+        soft = np.empty((len(self.soft), count))
+        checked_nearest = np.empty((len(self.checked), count))
+        for k in range(count):
+            some = np.flatnonzero(parts == k)
+            best = self.nearest[:, some].argmin(1)[:, None]
+            nearest[:, k] = np.take_along_axis(self.nearest[:, some], best, 1)[:, 0]
+            person[:, k] = np.take_along_axis(self.person[:, some], best, 1)[:, 0]
+            soft[:, k] = -eps * np.logaddexp.reduce(self.soft[:, some] / -eps, axis=1)
+            checked_nearest[:, k] = self.checked_nearest[:, some].min(1)
+        return replace(
+            self, nearest=nearest, person=person, soft=soft, checked_nearest=checked_nearest
+        )
+
+
+class DistanceMeasure:
+    """Distances between the people of a table, in units of the typical one."""
+
+    def __init__(self, features: Features, weight: np.ndarray, epsilon: float, seed: int) -> None:
+        self.features, self.n, self.epsilon, self.seed = features, len(weight), epsilon, seed
+        some = np.sort(np.random.default_rng(seed).permutation(self.n)[:MEDIAN_OF])
+        self.scale = median_distance(features.encode(some), weight[some])
+
+    def seconds_per_pair(self) -> tuple[float, float]:
+        """Measure how long a pair of people takes, for the nearest one and for soft distances."""
+        some = self.features.encode(np.arange(min(self.n, TIMED)))
+        types = np.zeros(len(some), dtype=np.int64)
+        nearest, soft = [], []
+        for _ in range(3):  # the first time is slower
+            started = time.perf_counter()
+            self._cloud(some, some).nearest_distances(types)
+            between = time.perf_counter()
+            self._cloud(some, some).soft_distances(types, self.epsilon)
+            nearest.append(between - started)
+            soft.append(time.perf_counter() - between)
+        return min(nearest) / len(some) ** 2, min(soft) / len(some) ** 2
+
+    def to_types(
+        self,
+        types: np.ndarray,
+        count: int,
+        weight: np.ndarray,
+        mass: np.ndarray,
+        size: int | None = None,
+    ) -> TypeDistances:
+        """Measure from all people to every type, through `size` people (None: all).
+
+        As many people, drawn by their `mass`, are measured to all people to check a sample.
+        """
+        people, size = np.arange(self.n), size or self.n
+        chosen = stratified_sample(types, count, size, [self.seed])
+        there, own = self.features.encode(chosen), types[chosen]
+        digits = np.float32 if self.n * count > SINGLE else np.float64
+        nearest = np.empty((self.n, count), dtype=digits)
+        person = np.empty((self.n, count), dtype=np.int32)
+        for b in gen_batches(self.n, BLOCK):
+            cloud = self._cloud(self.features.encode(people[b]), there)
+            found = cloud.nearest_distances(own, n_types=count)
+            nearest[b], person[b] = found.values.numpy(), chosen[found.person.numpy()]
+        nearest[people, types], person[people, types] = 0.0, people
+        if len(chosen) < self.n:
+            checked = sample_by_mass(types, count, mass, size, [self.seed, 1])
+            checked_nearest, soft = self._to_all(checked, types, count, weight)
+            soft_rows = checked
+        else:
+            checked, checked_nearest = people[:0], nearest[:0]
+            soft_rows = stratified_sample(types, count, MAX_SOFT // count, [self.seed, 2])
+            soft = np.concatenate(
+                [
+                    self._to_all(soft_rows[b], types, count, weight)[1]
+                    for b in gen_batches(len(soft_rows), BLOCK)
+                ]
+            )
+        return TypeDistances(
+            nearest=nearest,
+            person=person,
+            soft_rows=soft_rows,
+            soft=soft,
+            epsilon=self.epsilon,
+            reference=chosen if len(chosen) < self.n else None,
+            checked=checked,
+            checked_nearest=checked_nearest,
+            stratum=types[checked],
+            stratum_mass=np.bincount(types, mass, count),
+        )
+
+    def _to_all(
+        self, rows: np.ndarray, types: np.ndarray, count: int, weight: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Nearest and soft distances of some people to all people of each type, (r, K) twice."""
+        here, eps = self.features.encode(rows), self.epsilon
+        nearest = np.full((len(rows), count), np.inf)
+        exponent = np.full((len(rows), count), -np.inf)
+        for b in gen_batches(self.n, BLOCK):
+            cloud = self._cloud(here, self.features.encode(np.arange(self.n)[b]))
+            hard = cloud.nearest_distances(types[b], n_types=count).values.numpy()
+            soft = cloud.soft_distances(types[b], eps, weight[b], count).values.numpy()
+            np.minimum(nearest, hard, out=nearest)
+            np.logaddexp(exponent, soft / -eps, out=exponent)
+        nearest[np.arange(len(rows)), types[rows]] = 0.0
+        return nearest, -eps * exponent
+
+    def _cloud(self, here: np.ndarray, there: np.ndarray) -> PointCloud:
+        return PointCloud(here, there, scale=self.scale)
+
+
+class Distances:
+    """Distances to types, measured once for the comparisons that divide people alike.
+
+    Where all of them would take longer than `seconds`, only a sample may receive score.
+    """
+
+    def __init__(
+        self,
+        audited: Audited,
+        features: Features | None,
+        compared: list[Compared],
+        *,
+        epsilon: float,
+        seed: int,
+        reference: int | None,
+        seconds: float,
+    ) -> None:
+        w = self._weight = audited.weight
+        self._mass = w * np.maximum(audited.scores, MIN_SCORE)
+        self._measure = None if features is None else DistanceMeasure(features, w, epsilon, seed)
+        self._reference = reference
+        if self._measure is not None and reference is None:
+            nearest, soft = self._measure.seconds_per_pair()
+            passes = len({c.fine_key for c in compared})
+            # As many people as may receive are measured to all, to say what the sample adds.
+            self._reference = reference_size(
+                len(audited), passes * (nearest + soft), passes * (2 * nearest + soft), seconds
+            )
+        self._last: tuple[object, TypeDistances] | None = None
+
+    def of(self, compared: Compared) -> TypeDistances | None:
+        """Return the distances to the types of one comparison; None without features."""
+        if self._measure is None:
+            return None
+        fine, count = compared.fine, int(compared.fine.max()) + 1
+        if self._last is None or self._last[0] != compared.fine_key:
+            self._last = None  # the old ones go before the new ones come
+            measured = self._measure.to_types(
+                fine, count, self._weight, self._mass, self._reference
+            )
+            self._last = (compared.fine_key, measured)
+        parts = np.zeros(count, dtype=np.int64)
+        parts[fine] = compared.people.types.numpy()
+        return self._last[1].merged(parts, len(compared.people.type_names))
+
+
+def reference_size(n: int, whole: float, sampled: float, budget: float) -> int | None:
+    """Return the largest power of two of people whose distances fit the budget; None for all.
+
+    `whole` and `sampled` are seconds per pair where all people may receive, or only a sample.
+    """
+    if whole * n**2 <= budget:
+        return None
+    affordable = budget / (sampled * n)
+    return int(max(MIN_REFERENCE, 2 ** int(np.log2(max(affordable, 1.0)))))
+
+
+def median_distance(points: np.ndarray, weight: np.ndarray) -> float:
+    """Return the median distance between two people, (n, p); 1 where that is 0.
+
+    Copies of one person are two people, at distance 0: w (w - 1) pairs.
+    """
+    C = PointCloud(points, scale=None).cost_matrix().numpy()
+    pairs = np.outer(weight, weight)
+    np.fill_diagonal(pairs, np.maximum(weight * (weight - 1), 0.0))
+    order = np.argsort(C, axis=None)
+    C, below = C.ravel()[order], np.cumsum(pairs.ravel()[order])
+    half = below[-1] / 2
+    ends = np.searchsorted(below, [half * (1 - 1e-12), half * (1 + 1e-12)])  # two, if even
+    return float(C[ends.clip(max=len(C) - 1)].mean()) or 1.0
