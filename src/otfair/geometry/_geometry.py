@@ -29,6 +29,17 @@ class Geometry(ABC):
 
     Use `PointCloud` or `CostMatrix`. Identical people are kept once, as one *point*.
 
+    Parameters
+    ----------
+    row_points : Tensor of shape (r,)
+        Numbers of the row points that are in use.
+    row_index : Tensor of shape (n,)
+        Which of them each person is at.
+    column_index : Tensor of shape (m,)
+        Column point of each person.
+    scale : {"max", "mean", "median"}, float or None
+        What costs are divided by.
+
     Attributes
     ----------
     shape : tuple of int
@@ -45,9 +56,9 @@ class Geometry(ABC):
     def __init__(
         self, row_points: Tensor, row_index: Tensor, column_index: Tensor, scale: Scale
     ) -> None:
-        self.row_points = row_points  # (r,) numbers of the row points that are in use
-        self.row_index = row_index  # (n,) which of them each person is at
-        self.column_index = column_index  # (m,) column point of each person
+        self.row_points = row_points  # (r,)
+        self.row_index = row_index  # (n,)
+        self.column_index = column_index  # (m,)
         self.n_column_points = int(column_index.max()) + 1
         self.shape = (len(row_index), len(column_index))
         self.device = row_index.device

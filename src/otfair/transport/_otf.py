@@ -45,11 +45,21 @@ def exact_otf(
 
     Parameters
     ----------
-    scores : (n,) in (0, 1].
-    geometry : `PointCloud` or `CostMatrix`.
-    constraints : from a notion, or `Constraints.from_matrix`.
-    slack : violation allowed, a number or one a row of G.
-    throw : raise `TransportError` on failure; otherwise return it in `status`.
+    scores : array of shape (n,)
+        In (0, 1].
+    geometry : Geometry
+        Who is like whom: `PointCloud` or `CostMatrix`.
+    constraints : Constraints
+        Of a notion on these people, or `Constraints.from_matrix`.
+    slack : float or array of shape (d,), default=0.0
+        Violation allowed, in all or in each row of G.
+    throw : bool, default=True
+        Raise `TransportError` on failure; otherwise return it in `status`.
+
+    Returns
+    -------
+    Transport
+        The solution, and what follows from it.
 
     Examples
     --------
@@ -80,15 +90,29 @@ def smooth_otf(
 
     Parameters
     ----------
-    scores : (n,) in (0, 1].
-    geometry : `PointCloud` or `CostMatrix`.
-    constraints : from a notion, or `Constraints.from_matrix`.
-    epsilon : smoothing, in units of the scaled cost.
-    slack : violation allowed, a number or one a row of G.
-    solver : "newton", "coordinate" (the published scheme), or a `Newton` or `Coordinate`.
-    init : where to start: a solution of a nearby problem, or its constraint duals (d,).
-    throw : raise `TransportError` on failure; otherwise return it in `status`.
-    **options : settings of the solver, such as ``tol=1e-10`` or ``max_sweeps=1``.
+    scores : array of shape (n,)
+        In (0, 1].
+    geometry : Geometry
+        Who is like whom: `PointCloud` or `CostMatrix`.
+    constraints : Constraints
+        Of a notion on these people, or `Constraints.from_matrix`.
+    epsilon : float, default=1e-3
+        Smoothing, in units of the scaled cost.
+    slack : float or array of shape (d,), default=0.0
+        Violation allowed, in all or in each row of G.
+    solver : {"newton", "coordinate"}, Newton or Coordinate, default="newton"
+        "coordinate" is the published scheme.
+    init : Transport or array of shape (d,), default=None
+        Where to start: a solution of a nearby problem, or its constraint duals.
+    throw : bool, default=True
+        Raise `TransportError` on failure; otherwise return it in `status`.
+    **options : float or int
+        Settings of the solver, such as ``tol=1e-10`` or ``max_sweeps=1``.
+
+    Returns
+    -------
+    Transport
+        The solution, and what follows from it.
 
     Examples
     --------
@@ -118,7 +142,33 @@ def relaxed_otf(
     """Transport the scores to any that are no more unfair than they are now, smoothed by entropy.
 
     This is what smoothing alone costs: `smooth_otf` with the slack ``|G h - b|`` (or `slack`,
-    where that is larger). The parameters are those of `smooth_otf`.
+    where that is larger).
+
+    Parameters
+    ----------
+    scores : array of shape (n,)
+        In (0, 1].
+    geometry : Geometry
+        Who is like whom: `PointCloud` or `CostMatrix`.
+    constraints : Constraints
+        Of a notion on these people, or `Constraints.from_matrix`.
+    epsilon : float, default=1e-3
+        Smoothing, in units of the scaled cost.
+    slack : float or array of shape (d,), default=0.0
+        Violation allowed, in all or in each row of G.
+    solver : {"newton", "coordinate"}, Newton or Coordinate, default="newton"
+        "coordinate" is the published scheme.
+    init : Transport or array of shape (d,), default=None
+        Where to start: a solution of a nearby problem, or its constraint duals.
+    throw : bool, default=True
+        Raise `TransportError` on failure; otherwise return it in `status`.
+    **options : float or int
+        Settings of the solver, such as ``tol=1e-10`` or ``max_sweeps=1``.
+
+    Returns
+    -------
+    Transport
+        The solution, and what follows from it.
     """
     problem = _smooth_problem(scores, geometry, constraints, epsilon, init)
     relaxed = np.maximum(problem.read_slack(slack), np.abs(problem.violation))
@@ -138,8 +188,31 @@ def adjusted_otf(
 ) -> AdjustedTransport:
     """Smooth minus relaxed cost: zero for fair scores, differentiable, the regulariser of OTF.
 
-    The parameters are those of `smooth_otf`; `init` is an earlier result, or the constraint duals
-    of the smooth and of the relaxed problem.
+    Parameters
+    ----------
+    scores : array of shape (n,)
+        In (0, 1].
+    geometry : Geometry
+        Who is like whom: `PointCloud` or `CostMatrix`.
+    constraints : Constraints
+        Of a notion on these people, or `Constraints.from_matrix`.
+    epsilon : float, default=1e-3
+        Smoothing, in units of the scaled cost.
+    slack : float or array of shape (d,), default=0.0
+        Violation allowed, in all or in each row of G.
+    solver : {"newton", "coordinate"}, Newton or Coordinate, default="newton"
+        "coordinate" is the published scheme.
+    init : AdjustedTransport or tuple of two, default=None
+        An earlier result, or where the smooth and the relaxed problem start.
+    throw : bool, default=True
+        Raise `TransportError` on failure; otherwise return it in `status`.
+    **options : float or int
+        Settings of the solver, such as ``tol=1e-10`` or ``max_sweeps=1``.
+
+    Returns
+    -------
+    AdjustedTransport
+        The cost, its gradient, and the two solutions.
 
     Examples
     --------

@@ -26,12 +26,15 @@ MAX_DENSE_ENTRIES = 2**26  # of a dense plan: 512 MiB
 class Flows:
     """Score that moves from type to type, (K, K), rows giving and columns receiving.
 
-    Attributes
+    Parameters
     ----------
-    mass : score that goes from people of type k to people of type l; the diagonal stays within a
-        type. Its row sums are the scores of each type.
-    distance : how far it goes on average, in units of the scaled cost; 0 where no score goes.
-    type_names : what the types are called.
+    mass : array of shape (K, K)
+        Score that goes from people of type k to people of type l; the diagonal stays within a type.
+        Its row sums are the scores of each type.
+    distance : array of shape (K, K)
+        How far it goes on average, in units of the scaled cost; 0 where no score goes.
+    type_names : tuple of str
+        What the types are called.
     """
 
     mass: Array
@@ -48,23 +51,32 @@ class Flows:
 class Transport:
     """Scores transported to fairness, at one epsilon.
 
-    Attributes
+    Parameters
     ----------
-    value : the dual value, which is what the four costs of the paper are (a sum over people).
-    primal_value, gap : the value of `plan()` itself, and its excess over `value`.
-    transport_cost : <C, P>, in units of the scaled cost.
-    score_duals : lambda (n,), the price of a unit of a person's score.
-    constraint_duals : mu (d,), the change of `value` with the target.
-    slack : the violation that was allowed, a row (d,).
-    fair_scores : scores after transport (m,); received mass where rows and columns differ.
-    flows : score that moves between types of people.
-    residual, converged, iterations, status : how good the solution is.
+    problem : TransportProblem
+        What was solved.
+    mu : array of shape (d,)
+        Duals of the problem's scaled rows; `constraint_duals` are those of the rows as given.
+    prices : array of shape (n,)
+        Duals of the scores, lambda, as the solver holds them.
+    point : Point or Reference
+        Share of each person's score that goes to each type with people.
+    value : float
+        The dual value, which is what the four costs of the paper are (a sum over people).
+    primal_value : float
+        The value of `plan()` itself; `gap` is its excess over `value`.
+    residual : float
+        Largest relative violation of the optimality conditions.
+    status : Status
+        How the solve ended.
+    iterations : int
+        Evaluations, sweeps or rounds of the solver.
     """
 
     problem: TransportProblem = field(repr=False)
-    mu: np.ndarray = field(repr=False)  # (d,), for the scaled rows of the problem
-    prices: Vector = field(repr=False)  # lambda (n,)
-    point: Point | Reference = field(repr=False)  # the shares of each open type
+    mu: np.ndarray = field(repr=False)
+    prices: Vector = field(repr=False)
+    point: Point | Reference = field(repr=False)
     value: float
     primal_value: float
     residual: float
@@ -85,7 +97,7 @@ class Transport:
     def score_duals(self) -> Array:
         """Price of a unit of each person's score, d value / d h at fixed slack, (n,).
 
-        With sample weights this is the price a copy: d value / d h_i is w_i times it.
+        With sample weights this is the price per copy: d value / d h_i is w_i times it.
         """
         return self.like(self.prices)
 
@@ -127,9 +139,16 @@ class Transport:
 
         Parameters
         ----------
-        sparse : return a SciPy CSR array (a sparse COO tensor for tensors in) instead.
-        threshold : with `sparse`, entries at most this share of their person's score are left out;
-            those of an exact plan never are.
+        sparse : bool, default=False
+            Return a SciPy CSR array (a sparse COO tensor for tensors in) instead.
+        threshold : float, default=1e-12
+            With `sparse`, entries at most this share of their person's score are left out; those of
+            an exact plan never are.
+
+        Returns
+        -------
+        array of shape (n, m)
+            The coupling.
         """
         n, m = self.problem.geometry.shape
         if not sparse and n * m > MAX_DENSE_ENTRIES:
@@ -154,7 +173,18 @@ class Transport:
         return everywhere.index_copy_(0, problem.open_types, mass).T
 
     def like(self, values: Vector) -> Array:
-        """Return numbers in the user's kind of array, theirs to overwrite."""
+        """Return numbers in the user's kind of array, theirs to overwrite.
+
+        Parameters
+        ----------
+        values : array or Tensor
+            Numbers.
+
+        Returns
+        -------
+        array or Tensor
+            A copy: a tensor if the scores were one.
+        """
         tensor = torch.as_tensor(values, device=self.problem.geometry.device)
         return like_input(tensor, self.problem.as_tensor)
 
@@ -163,11 +193,16 @@ class Transport:
 class AdjustedTransport:
     """The adjusted cost, which is zero for fair scores, and its gradient.
 
-    Attributes
+    Parameters
     ----------
-    smooth, relaxed : the two solutions.
-    value : smooth minus relaxed value.
-    gradient : d value / d scores (n,), the slack's own dependence on the scores included.
+    smooth : Transport
+        Solution of the smooth problem.
+    relaxed : Transport
+        Solution of the relaxed problem.
+    value : float
+        Smooth minus relaxed value.
+    gradient : array of shape (n,)
+        d value / d scores, the slack's own dependence on the scores included.
     """
 
     smooth: Transport
