@@ -52,7 +52,7 @@ def iterates(training: Training) -> list[np.ndarray]:
         visited.append(theta)
         return objective(theta)
 
-    minimize(watched, free.x, tol=1e-6)
+    minimize(watched, free.weights, tol=1e-6)
     return visited
 
 

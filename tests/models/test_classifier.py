@@ -538,7 +538,7 @@ def test_every_strength_of_a_search_starts_from_the_same_seed(monkeypatch):
     y = (X[:, 0] + (groups == "a") + rng.normal(size=80) > 0).astype(int)
     seeds, adam = [], Training.adam
     monkeypatch.setattr(
-        Training, "adam", lambda *a, seed, **k: (seeds.append(seed), adam(*a, seed=seed, **k))
+        Training, "adam", lambda *a, seed, **k: (seeds.append(seed), adam(*a, seed=seed, **k))[1]
     )
     settings = {"solver": "adam", "epochs": 2, "batch_size": 40, "max_violation": 0.0}
     with pytest.warns(UserWarning, match="no alpha"):  # nor does one of them settle

@@ -5,36 +5,23 @@ Maths: docs/boosting.md. Trees see the raw features; who is like whom is told by
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, check_is_fitted
 
 from otfair._io.arrays import Array, same_length
-from otfair._io.saved import SaveMixin, check_shapes, require
-from otfair.geometry import Geometry
-from otfair.losses import cloud
+from otfair._io.saved import check_shapes, require
+from otfair.geometry import CostFunction, Geometry, Scale
 from otfair.metrics import ViolationOf
-from otfair.models._binary import BinaryClassifier, all_or_nothing
-from otfair.models._boosters import (
-    BOOSTERS,
-    Ensemble,
-    TreeData,
-    check_params,
-    from_text,
-    learning_rate,
-    to_text,
-    train,
-)
+from otfair.models._base import FairClassifier, Stage
 from otfair.models._objective import OTFObjective
-from otfair.models._search import weakest_alpha
 from otfair.models._validation import (
     check_ranges,
     encoded_columns,
@@ -42,36 +29,31 @@ from otfair.models._validation import (
     split_people,
     two_classes,
 )
+from otfair.models.boosters import BOOSTERS, Booster, TreeData
 from otfair.notions import STORED_NOTIONS, Notion
 from otfair.tables import TableEncoder, is_category, tree_matrix
 
 
 @dataclass(frozen=True)
-class _Stage:
-    """What training at any strength starts from."""
+class _Trees:
+    """A booster trained at one strength."""
 
-    data: TreeData
-    objective: OTFObjective | None
-    judged: np.ndarray  # (m, p) people by whom violations are judged
-    judge: ViolationOf | None
-    seed: int | None  # of the booster, alike at every strength
+    alpha: float
+    booster: Booster
+    history: list[float]  # the penalty of each round
 
-    def violation(self, model: Ensemble) -> float:
-        if self.judge is None:
-            return 0.0
-        return self.judge(expit(model.margins(self.judged, self.data.categories)))
+    def logits(self, X: np.ndarray) -> np.ndarray:
+        return self.booster.logits(X)
 
 
 @dataclass(frozen=True)
-class _Trained:
-    """A model, and how it was trained."""
-
-    alpha: float
-    model: Ensemble
-    history: list[float]  # the penalty of each round
+class _Stage(Stage[_Trees]):
+    data: TreeData
+    objective: OTFObjective | None
+    seed: int | None  # of the booster, the same at every strength
 
 
-class OTFBoostingClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OTFBoostingClassifier(FairClassifier[_Trees]):
     """Boosted trees with a fairness penalty; predicting never needs the sensitive features.
 
     Tables of numbers and categories go in as they are, missing values included: the trees see the
@@ -80,34 +62,59 @@ class OTFBoostingClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEs
 
     Parameters
     ----------
-    booster : "xgboost" or "lightgbm", installed by the extra of that name.
-    notion : a `Notion` or its name.
-    alpha : weight of fairness, from 0 (none) to 1 (nothing else); 1/2 about halves the violation.
-    epsilon : smoothing of the OTF cost.
-    regularizer : "otf", "norm" or "barycenter".
-    max_violation : overrides `alpha`: the weakest regularisation whose violation on the training
-        data (or on `validation_fraction` of it) is at most this.
-    validation_fraction : share of the people kept out of training to judge `max_violation`.
-    balance : "auto" (docs/boosting.md says how), or the penalty's factor.
-    n_estimators : rounds of boosting.
-    cost_features : names, positions or a mask of the columns by which people are alike; all by
-        default.
-    geometry : who is like whom among the training people, in place of that.
-    n_jobs : threads of the booster; all by default.
-    random_state : seed of the booster, and of the validation share.
-    verbose : show progress.
-    **booster_params : any other parameter of the booster, such as ``max_depth`` or ``subsample``.
+    booster : {"xgboost", "lightgbm"}, default="xgboost"
+        The library that grows the trees, installed by the extra of that name.
+    notion : Notion or str, default="demographic_parity"
+        The fairness notion, or its name.
+    alpha : float, default=0.5
+        Weight of fairness, from 0 (none) to 1 (nothing else); 1/2 about halves the violation.
+    epsilon : float, default=1e-3
+        Smoothing of the OTF cost.
+    regularizer : {"otf", "norm", "barycenter"}, default="otf"
+        The penalty.
+    max_violation : float, default=None
+        Overrides `alpha`: the weakest regularisation whose violation on the training data (or on
+        `validation_fraction` of it) is at most this.
+    validation_fraction : float, default=0.0
+        Share of the rows kept out of training to judge `max_violation`.
+    balance : "auto" or float, default="auto"
+        The penalty's factor; docs/boosting.md says how it is found.
+    n_estimators : int, default=100
+        Rounds of boosting.
+    cost_features : str, int, or list of str, int or bool, default=None
+        Names, positions or a mask of the columns by which people are alike; all by default.
+    cost : str or callable, default="euclidean"
+        What it costs to move score between two people, as for `PointCloud`.
+    scale : "max", "mean", "median", float or None, default="max"
+        What costs are divided by, as for `PointCloud`.
+    geometry : Geometry, default=None
+        Who is like whom among the training people, in place of these three.
+    n_jobs : int, default=None
+        Threads of the booster; all by default.
+    random_state : int, RandomState or None, default=None
+        Seed of the booster, and of the validation share.
+    verbose : bool, default=False
+        Whether to show progress.
+    **booster_params : dict
+        Any other parameter of the booster, such as ``max_depth`` or ``subsample``.
 
     Attributes
     ----------
-    classes_ : (2,) labels, the positive one last.
-    feature_importances_ : each column's share of the gain of all splits, (p,).
-    booster_ : the trained ``Booster`` of XGBoost or LightGBM. LightGBM's does not know the margin
-        at which it started, ``offset_``, which is added to what it predicts.
-    alpha_ : the weight of fairness that was used.
-    balance_ : the penalty's factor, 1 where there is none.
-    violation_ : on the training (or validation) people; 0 without sensitive features.
-    history_ : the penalty, a mean over people, of each round.
+    classes_ : ndarray of shape (2,)
+        Labels, the positive one last.
+    feature_importances_ : ndarray of shape (n_features,)
+        Each column's share of the gain of all splits.
+    booster_ : xgboost.Booster or lightgbm.Booster
+        The trained booster. LightGBM's does not know the margin at which it started, ``offset_``,
+        which is added to what it predicts.
+    alpha_ : float
+        The weight of fairness that was used.
+    balance_ : float
+        The penalty's factor, 1 where there is none.
+    violation_ : float
+        On the training (or validation) people; 0 without sensitive features.
+    history_ : list of float
+        The penalty of each round, a mean over people.
 
     Examples
     --------
@@ -126,7 +133,8 @@ class OTFBoostingClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEs
     )  # fmt: skip
     _stored_types: ClassVar = {**STORED_NOTIONS, **TableEncoder._stored_types}
     _takes_more = True
-
+    _learnt = ("classes_", "columns_", "n_features_in_", "feature_names_in_", "balance_")
+    _remedy = "Allow more of it, add rounds (`n_estimators`), or add features."
     _more: dict[str, Any] = {}  # noqa: RUF012  (replaced, never changed)
     model_text_: str
 
@@ -143,35 +151,52 @@ class OTFBoostingClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEs
         balance: str | float = "auto",
         n_estimators: int = 100,
         cost_features: Any = None,
+        cost: str | CostFunction = "euclidean",
+        scale: Scale = "max",
         geometry: Geometry | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool = False,
         **booster_params: Any,
     ) -> None:
+        super().__init__(
+            notion, alpha, epsilon, regularizer, max_violation, validation_fraction, balance,
+            cost_features, cost, scale, geometry, random_state, verbose,
+        )  # fmt: skip
         self.booster = booster
-        self.notion = notion
-        self.alpha = alpha
-        self.epsilon = epsilon
-        self.regularizer = regularizer
-        self.max_violation = max_violation
-        self.validation_fraction = validation_fraction
-        self.balance = balance
         self.n_estimators = n_estimators
-        self.cost_features = cost_features
-        self.geometry = geometry
         self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
         if booster_params:
             self._more = booster_params
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the settings, those of the booster among them."""
+        """Return the settings, those of the booster among them.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to include the settings of settings that are estimators.
+
+        Returns
+        -------
+        dict
+            Settings by name.
+        """
         return {**super().get_params(deep), **self._more}
 
     def set_params(self, **params: Any) -> Self:
-        """Change settings; those that are not named above are the booster's."""
+        """Change settings; those that the class does not have are the booster's.
+
+        Parameters
+        ----------
+        **params : dict
+            Settings by name.
+
+        Returns
+        -------
+        object
+            The classifier itself.
+        """
         own = set(self._get_param_names())
         super().set_params(**{k: v for k, v in params.items() if k in own})
         more = {k: v for k, v in params.items() if k not in own}
@@ -179,96 +204,20 @@ class OTFBoostingClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEs
             self._more = {**self._more, **more}
         return self
 
-    @staticmethod
-    def _check_fitted(state: Any) -> None:
-        TableEncoder._check_fitted(state)
-        check_shapes(state, classes_=(2,))
-        require(isinstance(state.model_text_, str), "model_text_ is no text")
-        require(isinstance(state.offset_, float), f"offset_ is {state.offset_!r}")
-
-    def fit(
-        self,
-        X: Array,
-        y: Array,
-        sensitive_features: Array = None,
-        sample_weight: Array = None,
-    ) -> Self:
-        """Train.
-
-        Parameters
-        ----------
-        X : (n, p) features: a table with numbers and categories, or an array.
-        y : (n,) two classes.
-        sensitive_features : one or many columns, needed unless `alpha` is 0.
-        sample_weight : (n,), one by default; a weight w is w copies.
-        """
-        self._check_settings()
-        needed = bool(self.alpha) or self.max_violation is not None
-        with all_or_nothing(self):
-            stage = self._begin(X, y, sensitive_features, sample_weight, needed)
-            if self.max_violation is None:
-                return self._keep(self._train(stage, self.alpha), stage)
-            _, trained = weakest_alpha(
-                lambda alpha, _: self._train(stage, alpha),
-                lambda trained: stage.violation(trained.model),
-                self._train(stage, 0.0),
-                self.max_violation,
-                remedy="Allow more of it, add rounds (`n_estimators`), or add features.",
-                verbose=self.verbose,
-            )
-            return self._keep(trained, stage)
-
-    def fit_path(
-        self,
-        X: Array,
-        y: Array,
-        sensitive_features: Array,
-        alphas: Iterable[float],
-        sample_weight: Array = None,
-    ) -> Iterator[OTFBoostingClassifier]:
-        """Yield one fitted classifier a strength; distances are computed once."""
-        stage: _Stage | None = None
-        for alpha in alphas:
-            fitted = clone(self).set_params(alpha=alpha, max_violation=None)
-            fitted._check_settings()
-            if stage is None:
-                first = fitted
-                stage = fitted._begin(X, y, sensitive_features, sample_weight, True)
-            else:
-                fitted.__dict__ |= {**first.__dict__, "alpha": alpha}
-            yield fitted._keep(fitted._train(stage, alpha), stage)
-
-    def decision_function(self, X: Array) -> np.ndarray:
-        """Return the logits of the positive class, (n,)."""
-        check_is_fitted(self)
-        rows = tree_matrix(self, X, self.columns_)
-        return Ensemble(self.booster_, self.offset_).margins(rows, is_category(self.columns_))
-
     @property
     def booster_(self) -> Any:
         """The trained booster, made from its text where it was loaded."""
-        check_is_fitted(self)
-        if "_booster" not in vars(self):
-            self._booster = from_text(self.model_text_)
-        return self._booster
+        return self._trained().model
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Each column's share of the gain of all splits, (p,)."""
-        return Ensemble(self.booster_, self.offset_).importances(self.n_features_in_)
-
-    def cost_matrix_of(self, X: Array) -> np.ndarray:
-        """Return the encoded features by which people of X are alike, (n, q)."""
-        check_is_fitted(self)
-        encoder = TableEncoder()
-        encoder.columns_, encoder.n_features_in_ = self.columns_, self.n_features_in_
-        if hasattr(self, "feature_names_in_"):
-            encoder.feature_names_in_ = self.feature_names_in_
-        return self._alike(encoder.transform(X))
+        """Each column's share of the gain of all splits, (p,); zero without splits."""
+        gains = self._trained().gains(self.n_features_in_)
+        return gains / (gains.sum() or 1.0)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        return {k: v for k, v in state.items() if k != "_booster"}
+        return {k: v for k, v in state.items() if k != "_ensemble"}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -277,15 +226,25 @@ class OTFBoostingClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEs
         tags.input_tags.string = True
         return tags
 
+    @staticmethod
+    def _check_fitted(state: Any) -> None:
+        TableEncoder._check_fitted(state)
+        check_shapes(state, classes_=(2,))
+        require(isinstance(state.model_text_, str), "model_text_ is no text")
+        require(isinstance(state.offset_, float), f"offset_ is {state.offset_!r}")
+
     def _check_settings(self) -> None:
         if self.booster not in BOOSTERS:
             raise ValueError(
                 f"unknown booster {self.booster!r}; pass one of {', '.join(BOOSTERS)}."
             )
-        check_ranges(
-            self, ("alpha", "epsilon", "max_violation", "validation_fraction", "n_estimators")
-        )
-        check_params(self._more, self._get_param_names())
+        check_ranges(self)
+        refused = {name: why for b in BOOSTERS.values() for name, why in b.refused.items()}
+        for name in self._more:
+            if name in refused:
+                raise ValueError(f"`{name}` can't be set here: {refused[name]}.")
+            if close := get_close_matches(name, self._get_param_names(), 1, 0.8):
+                raise ValueError(f"unknown setting `{name}`; did you mean `{close[0]}`?")
         self._objective()
 
     def _objective(self) -> OTFObjective:
@@ -296,13 +255,14 @@ class OTFBoostingClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEs
             regularizer=self.regularizer,
             balance=self.balance,
         )
-        objective.approach = min(objective.approach, 1 / learning_rate(self.booster, self._more))
+        rate = BOOSTERS[self.booster].learning_rate(self._more)
+        objective.approach = min(objective.approach, 1 / rate)
         return objective
 
     def _begin(
-        self, X: Array, y: Array, sensitive_features: Array, sample_weight: Array, needed: bool
+        self, X: Array, y: Array, sensitive_features: Array, sample_weight: Array, penalize: bool
     ) -> _Stage:
-        """Read the data, and compute distances where a penalty is needed."""
+        """Read the data, and compute distances where there is a penalty."""
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(
@@ -317,7 +277,7 @@ class OTFBoostingClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEs
             del self.feature_names_in_
         raw, labels = tree_matrix(self, X, self.columns_), self._read_labels(y, len(encoded))
         kept, judged = split_people(self, labels)
-        people = read_people(self.notion, sensitive_features, labels, weight, needed)
+        people = read_people(self.notion, sensitive_features, labels, weight, penalize)
         data = TreeData(
             raw[kept],
             labels[kept],
@@ -326,20 +286,20 @@ class OTFBoostingClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEs
             [column.name for column in self.columns_],
         )
         objective, self.balance_ = None, 1.0
-        if needed and people is not None:
-            alike = self._alike(encoded[kept])
-            trained, geometry = people.take(kept), self.geometry
-            if geometry is None:
-                geometry = cloud(alike, trained.weight, "euclidean", "max")
+        if penalize and people is not None:
+            trained, Z, geometry = people.take(kept), encoded[kept], None
+            if self.regularizer == "otf":
+                geometry = self._geometry(Z, trained, self.cost, self.scale)
             objective = self._objective().fit_people(trained, labels[kept], geometry)
             if self.balance == "auto":
-                objective.balance_by(encoded[kept])
+                objective.balance_by(Z)
             self.balance_ = objective.balance_
-        judge = None if people is None else ViolationOf(people.take(judged))
+        violation_of = None if people is None else ViolationOf(people.take(judged))
         seed = self.random_state
-        if seed is not None and not isinstance(seed, Integral):
-            seed = check_random_state(seed).randint(2**31 - 1)
-        return _Stage(data, objective, raw[judged], judge, None if seed is None else int(seed))
+        if seed is not None:
+            whole = isinstance(seed, Integral)
+            seed = int(seed) if whole else check_random_state(seed).randint(2**31 - 1)
+        return _Stage(raw[judged], violation_of, None, data, objective, seed)
 
     def _read_labels(self, y: Array, n: int) -> np.ndarray:
         """Return the labels as 0 and 1, (n,); sets `classes_`."""
@@ -353,13 +313,7 @@ class OTFBoostingClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEs
         same_length("y", len(y), n, "X")
         return two_classes(self, y)
 
-    def _alike(self, encoded: np.ndarray) -> np.ndarray:
-        """Return those of encoded features that are `cost_features`, (n, q)."""
-        if self.cost_features is None:
-            return encoded
-        return encoded[:, encoded_columns(self.cost_features, self.columns_)]
-
-    def _train(self, stage: _Stage, alpha: float) -> _Trained:
+    def _train(self, stage: _Stage, alpha: float, start: _Trees | None) -> _Trees:
         params = dict(self._more)
         if self.n_jobs is not None:
             params["n_jobs"] = self.n_jobs
@@ -368,13 +322,34 @@ class OTFBoostingClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEs
         objective = stage.objective if alpha else None
         if objective is not None:
             objective.reset().alpha = alpha
-        model = train(self.booster, stage.data, self.n_estimators, params, objective)
-        return _Trained(float(alpha), model, [] if objective is None else objective.history_)
+        booster = BOOSTERS[self.booster].train(stage.data, self.n_estimators, params, objective)
+        return _Trees(alpha, booster, [] if objective is None else objective.history_)
 
-    def _keep(self, trained: _Trained, stage: _Stage) -> Self:
-        """Set the fitted attributes."""
-        model, self.alpha_, self.history_ = trained.model, trained.alpha, trained.history
-        self._booster, self.offset_ = model.booster, model.offset
-        self.model_text_ = to_text(model.booster)
-        self.violation_, self.n_iter_ = stage.violation(model), self.n_estimators
-        return self
+    def _keep(self, chosen: _Trees, tried: Sequence[_Trees]) -> None:
+        self._ensemble, self.history_ = chosen.booster, chosen.history
+        self.model_text_, self.offset_ = chosen.booster.to_text(), chosen.booster.offset
+        self.n_iter_ = self.n_estimators
+
+    def _trained(self) -> Booster:
+        """Return the trained booster; of a loaded model its text tells which one it is."""
+        check_is_fitted(self)
+        if "_ensemble" not in vars(self):
+            text = self.model_text_
+            kind = next((b for b in BOOSTERS.values() if b.reads(text)), None)
+            if kind is None:
+                raise ValueError(f"the model is no text of {' or '.join(BOOSTERS)}; fit it again.")
+            self._ensemble = kind.from_text(text, self.offset_)
+        return self._ensemble
+
+    def _logits(self, X: Array) -> np.ndarray:
+        return self._trained().logits(tree_matrix(self, X, self.columns_))
+
+    def _encoded(self, X: Array) -> np.ndarray:
+        encoder = TableEncoder()
+        encoder.columns_, encoder.n_features_in_ = self.columns_, self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            encoder.feature_names_in_ = self.feature_names_in_
+        return np.asarray(encoder.transform(X))
+
+    def _cost_columns(self) -> list[int]:
+        return encoded_columns(self.cost_features, self.columns_)

@@ -8,26 +8,25 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, ClassVar, Self, cast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 from torch import nn
 
 from otfair._io.arrays import Array
-from otfair._io.saved import SaveMixin, check_shapes, check_width, require
-from otfair.geometry import Geometry
-from otfair.losses import BarycenterLoss, FairnessLoss, NormLoss, OTFLoss, cloud
+from otfair._io.saved import check_shapes, check_width, require
+from otfair.geometry import CostFunction, Geometry, Scale
+from otfair.losses import BarycenterLoss, FairnessLoss, NormLoss, OTFLoss
 from otfair.metrics import ViolationOf
-from otfair.models._binary import BinaryClassifier, all_or_nothing
-from otfair.models._lbfgs import WINDOW, Minimum
-from otfair.models._search import weakest_alpha
-from otfair.models._training import RESIDUAL, Stage, Training, module_logits
+from otfair.models._base import FairClassifier, Stage
+from otfair.models._lbfgs import WINDOW
+from otfair.models._training import RESIDUAL, Line, Network, Training, module_logits
 from otfair.models._validation import (
     check_settings,
     chosen_columns,
@@ -38,53 +37,99 @@ from otfair.models._validation import (
 )
 from otfair.notions import STORED_NOTIONS, Notion, People, as_notion
 
-SETTLED = 1e-3  # relative decrease over ten epochs below which Adam has converged
-ASIDE = 0.05  # how far a warm start is taken back towards the free model, off the kink it is on
+STEP_BACK = 0.05  # of the way to the free model: a warm start is taken off the kink it is on
 
 
-class OTFClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(frozen=True)
+class _Stage(Stage[Line | Network]):
+    training: Training
+    line: Line  # the logistic regression without penalty, or `init`
+    seed: int  # of whatever is random, the same at every strength
+
+
+class OTFClassifier(FairClassifier[Line | Network]):
     """Binary classifier with a fairness penalty; predicting never needs the sensitive features.
 
     Parameters
     ----------
-    notion : a `Notion` or its name.
-    alpha : weight of fairness, from 0 (none) to 1 (nothing else); 1/2 about halves the violation
-        of a logistic regression in dataset mode.
-    epsilon : smoothing of the OTF cost.
-    regularizer : "otf", "norm" or "barycenter", or a loss of this library made for `notion`.
-    max_violation : overrides `alpha`: the weakest regularisation whose violation on the training
-        data (or on `validation_fraction` of it) is at most this.
-    validation_fraction : share of the people kept out of training to judge `max_violation`.
-    balance : "auto" (docs/training.md says how), or the penalty's factor.
-    solver : "lbfgs" (everybody at once) or "adam" (mini-batches); a `module` is trained by Adam.
-    module : a torch module, or a function of the number of features that makes one. By default a
+    notion : Notion or str, default="demographic_parity"
+        The fairness notion, or its name.
+    alpha : float, default=0.5
+        Weight of fairness, from 0 (none) to 1 (nothing else); 1/2 about halves the violation of a
+        logistic regression in dataset mode.
+    epsilon : float, default=1e-3
+        Smoothing of the OTF cost.
+    regularizer : {"otf", "norm", "barycenter"} or FairnessLoss, default="otf"
+        The penalty: its name, or a loss of this library made for `notion`.
+    max_violation : float, default=None
+        Overrides `alpha`: the weakest regularisation whose violation on the training data (or on
+        `validation_fraction` of it) is at most this.
+    validation_fraction : float, default=0.0
+        Share of the rows kept out of training to judge `max_violation`.
+    balance : "auto" or float, default="auto"
+        The penalty's factor; docs/training.md says how it is found.
+    solver : {"lbfgs", "adam"}, default="lbfgs"
+        On all rows at once, or on mini-batches; a `module` is trained by Adam.
+    module : torch.nn.Module or callable, default=None
+        A torch module, or a function of the number of features that makes one. By default a
         logistic regression.
-    mode : "dataset", where score may go to any training person, or "batch", where it stays in the
-        mini-batch, as in the paper (Adam only): no distances beforehand, but some in every step.
-    init : a trained linear classifier (with `coef_` and `intercept_`) to go on from. With alpha = 1
+    mode : {"dataset", "batch"}, default="dataset"
+        Whether score may go to any training person, or stays in the mini-batch, as in the paper
+        (Adam only): no distances beforehand, but some in every step.
+    init : estimator, default=None
+        A trained linear classifier (with `coef_` and `intercept_`) to go on from. With alpha = 1
         this is post-processing: it moves towards fairness and forgets the labels. A trained
         `module` is gone on from as it is.
-    standardize : bring features to mean 0 and variance 1 first.
-    cost_features : names, positions or a mask of the columns by which people are alike; all by
-        default. The name of a column from before `TableEncoder` stands for all that came of it.
-    geometry : who is like whom among the training people, in place of that.
-    max_iter, tol : iterations of a search by L-BFGS, and the relative decrease over ten of them
-        that ends it. The norm takes five searches, each from where the last ended.
-    epochs, batch_size, learning_rate : of Adam.
-    random_state : seed of batches, and of the validation share.
-    verbose : show progress.
+    standardize : bool, default=True
+        Whether to bring features to mean 0 and variance 1 first.
+    cost_features : str, int, or list of str, int or bool, default=None
+        Names, positions or a mask of the columns by which people are alike; all by default. The
+        name of a column from before `TableEncoder` stands for all that came of it.
+    cost : str or callable, default="euclidean"
+        What it costs to move score between two people, as for `PointCloud`. A `regularizer` that
+        is an `OTFLoss` has its own.
+    scale : "max", "mean", "median", float or None, default="max"
+        What costs are divided by, as for `PointCloud`.
+    geometry : Geometry, default=None
+        Who is like whom among the training people, in place of these three.
+    max_iter : int, default=500
+        Iterations of a search by L-BFGS. The norm takes five searches, each from where the last
+        ended.
+    tol : float, default=1e-6
+        Relative decrease over ten iterations that ends a search.
+    epochs : int, default=100
+        Epochs of Adam.
+    batch_size : int, default=1000
+        Rows of a mini-batch.
+    learning_rate : float, default=1e-3
+        Learning rate of Adam.
+    random_state : int, RandomState or None, default=None
+        Seed of batches, and of the validation share.
+    verbose : bool, default=False
+        Whether to show progress.
 
     Attributes
     ----------
-    classes_ : (2,) labels, the positive one last.
-    coef_, intercept_ : of the logistic regression, (1, p) and (1,).
-    module_ : the trained module, if one was given.
-    alpha_ : the weight of fairness that was used.
-    balance_ : the penalty's factor, 1 where there is none.
-    violation_ : on the training (or validation) people; 0 without sensitive features.
-    n_iter_, converged_ : iterations of all searches (or epochs), and whether the decrease became
-        small in the last.
-    history_ : one dict an iteration or epoch: alpha, loss, penalty, violation; after a search for
+    classes_ : ndarray of shape (2,)
+        Labels, the positive one last.
+    coef_ : ndarray of shape (1, n_features)
+        Weights of the logistic regression.
+    intercept_ : ndarray of shape (1,)
+        Its intercept.
+    module_ : torch.nn.Module
+        The trained module, if one was given.
+    alpha_ : float
+        The weight of fairness that was used.
+    balance_ : float
+        The penalty's factor, 1 where there is none.
+    violation_ : float
+        On the training (or validation) people; 0 without sensitive features.
+    n_iter_ : int
+        Iterations of all searches, or epochs.
+    converged_ : bool
+        Whether the decrease became small in the last search.
+    history_ : list of dict
+        One for each iteration or epoch: alpha, loss, penalty, violation; after a search for
         `max_violation` those of all strengths, the chosen one last.
 
     Examples
@@ -103,6 +148,8 @@ class OTFClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEstimator)
         "_mean", "_spread", "alpha_", "balance_", "violation_", "n_iter_", "converged_", "history_",
     )  # fmt: skip
     _stored_types: ClassVar = STORED_NOTIONS
+    _learnt = ("classes_", "n_features_in_", "feature_names_in_", "_mean", "_spread", "balance_")
+    _shared = ("geometry", "init")  # a clone of `init` would not be trained
 
     def __init__(
         self,
@@ -120,6 +167,8 @@ class OTFClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEstimator)
         init: Any = None,
         standardize: bool = True,
         cost_features: Any = None,
+        cost: str | CostFunction = "euclidean",
+        scale: Scale = "max",
         geometry: Geometry | None = None,
         max_iter: int = 500,
         tol: float = 1e-6,
@@ -129,27 +178,24 @@ class OTFClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEstimator)
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:
-        self.notion = notion
-        self.alpha = alpha
-        self.epsilon = epsilon
-        self.regularizer = regularizer
-        self.max_violation = max_violation
-        self.validation_fraction = validation_fraction
-        self.balance = balance
+        super().__init__(
+            notion, alpha, epsilon, regularizer, max_violation, validation_fraction, balance,
+            cost_features, cost, scale, geometry, random_state, verbose,
+        )  # fmt: skip
         self.solver = solver
         self.module = module
         self.mode = mode
         self.init = init
         self.standardize = standardize
-        self.cost_features = cost_features
-        self.geometry = geometry
         self.max_iter = max_iter
         self.tol = tol
         self.epochs = epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
-        self.random_state = random_state
-        self.verbose = verbose
+
+    @property
+    def _by_adam(self) -> bool:
+        return self.solver == "adam" or self.module is not None
 
     @staticmethod
     def _check_fitted(state: Any) -> None:
@@ -160,142 +206,115 @@ class OTFClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEstimator)
         else:
             check_shapes(state, coef_=(1, width), intercept_=(1,))
 
-    def fit(
-        self,
-        X: Array,
-        y: Array,
-        sensitive_features: Array = None,
-        sample_weight: Array = None,
-    ) -> Self:
-        """Train.
-
-        Parameters
-        ----------
-        X : (n, p) numeric features.
-        y : (n,) two classes.
-        sensitive_features : one or many columns, needed unless `alpha` is 0.
-        sample_weight : (n,), one by default.
-        """
+    def _check_settings(self) -> None:
         check_settings(self)
-        with all_or_nothing(self):
-            stage = self._begin(X, y, sensitive_features, sample_weight)
-            model: Minimum | nn.Module = stage.line
-            self.alpha_ = float(self.alpha)
-            if self.max_violation is not None:
-                self.alpha_, model = weakest_alpha(
-                    lambda alpha, near: self._train(stage, alpha, near),
-                    stage.violation,
-                    self._train(stage, 0.0, model) if self._by_adam else model,
-                    self.max_violation,
-                    verbose=self.verbose,
-                )
-            elif self._by_adam or self.alpha or self.init is not None:
-                model = self._train(stage, self.alpha, model)
-            self._keep(model, stage)
-        return self
-
-    def fit_path(
-        self,
-        X: Array,
-        y: Array,
-        sensitive_features: Array,
-        alphas: Iterable[float],
-        sample_weight: Array = None,
-    ) -> Iterator[OTFClassifier]:
-        """Yield one fitted classifier a strength, each trained from where the last one ended.
-
-        Distances are computed once, so that this is much quicker than as many calls of `fit`. Adam
-        starts anew at each strength.
-        """
-        first: OTFClassifier | None = None
-        for alpha in alphas:
-            fitted = clone(self).set_params(alpha=alpha, max_violation=None, init=self.init)
-            check_settings(fitted)
-            if first is None:
-                stage = fitted._begin(X, y, sensitive_features, sample_weight, penalize=True)
-                first, model = fitted, cast("Minimum | nn.Module", stage.line)
-                free = stage.training.history
-            else:
-                fitted.__dict__ |= {**first.__dict__, "alpha": alpha}
-            stage.training.history = []
-            if fitted._by_adam or alpha or self.init is not None:
-                model = fitted._train(stage, alpha, model)
-            else:
-                model, stage.training.history = stage.line, list(free)
-            fitted.alpha_ = float(alpha)
-            fitted._keep(model, stage)
-            yield fitted
-
-    def decision_function(self, X: Array) -> np.ndarray:
-        """Return the logits of the positive class, (n,)."""
-        check_is_fitted(self)
-        X = validate_data(self, detached(X), dtype=np.float64, reset=False)
-        if hasattr(self, "module_"):
-            return module_logits(self.module_, self._scaled(X))
-        return np.asarray(X @ self.coef_[0] + self.intercept_[0])
-
-    def cost_matrix_of(self, X: Array) -> np.ndarray:
-        """Return the scaled features by which people of X are alike, (n, q)."""
-        check_is_fitted(self)
-        X = validate_data(self, detached(X), dtype=np.float64, reset=False)
-        return self._alike(self._scaled(X))
-
-    @property
-    def _by_adam(self) -> bool:
-        return self.solver == "adam" or self.module is not None
 
     def _begin(
-        self,
-        X: Array,
-        y: Array,
-        sensitive_features: Array,
-        sample_weight: Array,
-        penalize: bool = False,
-    ) -> Stage:
+        self, X: Array, y: Array, sensitive_features: Array, sample_weight: Array, penalize: bool
+    ) -> _Stage:
         """Read the data, make the penalty, and train without it."""
         X, labels, weight = read_training_data(self, X, y, sample_weight)
         kept, judged = split_people(self, labels)
-        penalize = penalize or bool(self.alpha) or self.max_violation is not None
         weighted = None if sample_weight is None else weight
         people = read_people(self.notion, sensitive_features, labels, weighted, penalize)
         self._learn_scale(X[kept], weight[kept])
         Z = self._scaled(X)
         share = weight[kept] / weight[kept].mean()
         training = Training(Z[kept], labels[kept], share, verbose=self.verbose)
-        judge = None
+        violation_of = None
         if people is not None:
-            judge, training.violation_of = (ViolationOf(people.take(p)) for p in (judged, kept))
+            violation_of, training.violation_of = (
+                ViolationOf(people.take(rows)) for rows in (judged, kept)
+            )
             if penalize:
                 training.loss = self._loss(training, people.take(kept))
         if self.init is None:
             line = training.descend(0.0, max_iter=self.max_iter, tol=self.tol)
         else:
-            line = Minimum(self._given(), np.nan, 0, 0, True)
+            line = Line(0.0, self._given())
         self.balance_ = self._balance(training, line)
-        if self._by_adam:
-            training.history = []
-        seed = check_random_state(self.random_state).randint(2**31 - 1) if self._by_adam else 0
-        return Stage(training, line, Z[judged], judge, int(seed))
+        if not self._by_adam:
+            return _Stage(Z[judged], violation_of, line, training, line, 0)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        return _Stage(Z[judged], violation_of, None, training, line, seed)
 
-    def _train(self, stage: Stage, alpha: float, start: Minimum | nn.Module) -> Minimum | nn.Module:
-        if self._by_adam:
+    def _train(self, stage: _Stage, alpha: float, start: Line | Network | None) -> Line | Network:
+        if not isinstance(start, Line):
             return self._train_module(stage, alpha)
-        assert isinstance(start, Minimum)
+        free = stage.line
+        if not alpha and self.init is None:
+            return free
         settings: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
-        history, before = stage.training.history, len(stage.training.history)
-        beside = start.x + ASIDE * (stage.line.x - start.x)
-        found = stage.training.descend(alpha, beside, **settings)
+        begin = start.weights + STEP_BACK * (free.weights - start.weights)
+        warm = stage.training.descend(alpha, begin, **settings)
         many_kinks = stage.training.loss is not None and bool(stage.training.loss.widths)
-        if start is stage.line or not (many_kinks or found.stuck or found.iterations <= WINDOW):
-            return found
+        if start is free or not (many_kinks or warm.stuck or warm.iterations <= WINDOW):
+            return warm
         # A warm start may be on a kink, surely if it ended at once; a cold one may lead lower.
-        warm = len(history)
-        cold = stage.training.descend(alpha, stage.line.x, **settings)
-        if cold.value < found.value:
-            del history[before:warm]
-            return cold
-        del history[warm:]
-        return found
+        cold = stage.training.descend(alpha, free.weights, **settings)
+        return cold if cold.value < warm.value else warm
+
+    def _train_module(self, stage: _Stage, alpha: float) -> Network:
+        width = stage.training.X.shape[1]
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(stage.seed)
+            if isinstance(self.module, nn.Module):
+                module = copy.deepcopy(self.module)
+            else:
+                module = nn.Linear(width, 1) if self.module is None else self.module(width)
+            if self.module is None and self.init is not None:
+                given = torch.from_numpy(stage.line.weights).to(torch.float32)
+                module.load_state_dict({"weight": given[None, :-1], "bias": given[-1:]})
+            return stage.training.adam(
+                module,
+                alpha,
+                epochs=self.epochs,
+                batch_size=self.batch_size,
+                learning_rate=self.learning_rate,
+                seed=stage.seed,
+            )
+
+    def _keep(self, chosen: Line | Network, tried: Sequence[Line | Network]) -> None:
+        others = [record for model in tried if model is not chosen for record in model.history]
+        self.history_ = [*others, *chosen.history]
+        self.n_iter_, self.converged_ = max(1, chosen.iterations), chosen.converged
+        for name in ("module_", "coef_", "intercept_"):  # of an earlier fit
+            if hasattr(self, name):
+                delattr(self, name)
+        if isinstance(chosen, Line):
+            weights = chosen.weights
+            if not chosen.converged:
+                warnings.warn(
+                    f"training stopped after {self.max_iter} iterations before the objective "
+                    "settled; raise `max_iter` or `tol`.",
+                    ConvergenceWarning,
+                    stacklevel=3,  # where `fit` was called
+                )
+        elif self.module is not None:
+            self.module_ = chosen.module
+            return
+        else:
+            weights = np.concatenate(
+                [p.detach().double().numpy().reshape(-1) for p in chosen.module.parameters()]
+            )
+        self.coef_ = (weights[:-1] / self._spread)[None]
+        self.intercept_ = np.array([weights[-1] - weights[:-1] @ (self._mean / self._spread)])
+
+    def _logits(self, X: Array) -> np.ndarray:
+        X = self._read(X)
+        if hasattr(self, "module_"):
+            return module_logits(self.module_, self._scaled(X))
+        return np.asarray(X @ self.coef_[0] + self.intercept_[0])
+
+    def _read(self, X: Array) -> np.ndarray:
+        return np.asarray(validate_data(self, detached(X), dtype=np.float64, reset=False))
+
+    def _encoded(self, X: Array) -> np.ndarray:
+        return self._scaled(self._read(X))
+
+    def _cost_columns(self) -> list[int]:
+        names, own = getattr(self, "feature_names_in_", ()), range(self.n_features_in_)
+        return chosen_columns(self.cost_features, names, [[j] for j in own])
 
     def _learn_scale(self, X: np.ndarray, weight: np.ndarray) -> None:
         self._mean, self._spread = np.zeros(X.shape[1]), np.ones(X.shape[1])
@@ -308,13 +327,6 @@ class OTFClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEstimator)
 
     def _scaled(self, X: np.ndarray) -> np.ndarray:
         return np.asarray((X - self._mean) / self._spread)
-
-    def _alike(self, Z: np.ndarray) -> np.ndarray:
-        """Return those of scaled features that are `cost_features`, (n, q)."""
-        if self.cost_features is None:
-            return Z
-        names, own = getattr(self, "feature_names_in_", ()), range(self.n_features_in_)
-        return Z[:, chosen_columns(self.cost_features, names, [[j] for j in own])]
 
     def _given(self) -> np.ndarray:
         """Weights of the classifier `init` for scaled features, its intercept last."""
@@ -329,6 +341,7 @@ class OTFClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEstimator)
         return np.append(coef * self._spread, float(bias.reshape(-1)[0]) + coef @ self._mean)
 
     def _loss(self, training: Training, people: People) -> FairnessLoss:
+        loss: FairnessLoss
         if isinstance(self.regularizer, FairnessLoss):
             loss = copy.deepcopy(self.regularizer)
             if loss.notion != as_notion(self.notion):
@@ -337,74 +350,24 @@ class OTFClassifier(SaveMixin, BinaryClassifier, ClassifierMixin, BaseEstimator)
                     "pass the same to both."
                 )
         elif self.regularizer == "otf":
-            loss = OTFLoss(self.notion, self.epsilon, tol=RESIDUAL)
+            loss = OTFLoss(
+                self.notion, self.epsilon, cost=self.cost, scale=self.scale, tol=RESIDUAL
+            )
         else:
             loss = {"norm": NormLoss, "barycenter": BarycenterLoss}[self.regularizer](self.notion)
         if not isinstance(loss, OTFLoss):
             return loss.fit_people(people)
         if loss.solver != "newton" and not self._by_adam:
             loss.warm_start = False  # or else the objective would change from call to call
-        features = self._alike(training.X)
         if self.mode == "batch":
-            training.batches = (features, people)
+            training.batches = (self._chosen(training.X), people)
             return loss
-        alike = cloud(features, people.weight, loss.cost, loss.scale)
-        return loss.fit_people(people, alike if self.geometry is None else self.geometry)
+        return loss.fit_people(people, self._geometry(training.X, people, loss.cost, loss.scale))
 
-    def _balance(self, training: Training, free: Minimum) -> float:
+    def _balance(self, training: Training, free: Line) -> float:
         if training.loss is None:
             return 1.0
         if self.balance == "auto":
             return training.balance(free, max_iter=self.max_iter, tol=self.tol)
         training.loss.balance.fill_(float(self.balance))
         return float(self.balance)
-
-    def _train_module(self, stage: Stage, alpha: float) -> nn.Module:
-        width = stage.training.X.shape[1]
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(stage.seed)
-            if isinstance(self.module, nn.Module):
-                module = copy.deepcopy(self.module)
-            else:
-                module = nn.Linear(width, 1) if self.module is None else self.module(width)
-            if self.module is None and self.init is not None:
-                given = torch.from_numpy(stage.line.x).to(torch.float32)
-                module.load_state_dict({"weight": given[None, :-1], "bias": given[-1:]})
-            stage.training.adam(
-                module,
-                alpha,
-                epochs=self.epochs,
-                batch_size=self.batch_size,
-                learning_rate=self.learning_rate,
-                seed=stage.seed,
-            )
-        return module
-
-    def _keep(self, model: Minimum | nn.Module, stage: Stage) -> None:
-        """Set the fitted attributes."""
-        self.violation_ = stage.violation(model)
-        # What was tried for `max_violation` comes first, what was chosen last.
-        self.history_ = sorted(stage.training.history, key=lambda h: h["alpha"] == self.alpha_)
-        for name in ("module_", "coef_", "intercept_"):  # of an earlier fit
-            if hasattr(self, name):
-                delattr(self, name)
-        if isinstance(model, nn.Module):
-            settled = stage.training.settled(self.alpha_, SETTLED)
-            self.n_iter_, self.converged_ = self.epochs, settled
-            if self.module is not None:
-                self.module_ = model
-                return
-            theta, bias = (p.detach().double().numpy().reshape(-1) for p in model.parameters())
-            bias = bias[0]
-        else:
-            self.n_iter_, self.converged_ = max(1, model.iterations), model.converged
-            theta, bias = model.x[:-1], model.x[-1]
-            if not model.converged:
-                warnings.warn(
-                    f"training stopped after {self.max_iter} iterations before the objective "
-                    "settled; raise `max_iter` or `tol`.",
-                    ConvergenceWarning,
-                    stacklevel=3,
-                )
-        self.coef_ = (theta / self._spread)[None]
-        self.intercept_ = np.array([float(bias) - theta @ (self._mean / self._spread)])

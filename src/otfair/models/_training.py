@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -14,20 +14,63 @@ from torch import Tensor, nn
 from otfair._io.progress import track
 from otfair.losses import FairnessLoss
 from otfair.metrics import ViolationOf
-from otfair.models._lbfgs import Minimum, minimize
+from otfair.models._lbfgs import minimize
 from otfair.notions import People
 
-HALVINGS, NEAR = 8, 0.03  # trainings at most to find the balance, and how nearly to halve
-RESIDUAL = 1e-10  # of the penalty's solver: beside fairness, more would hide what is left of it
+HALVINGS, HALF_WITHIN = 8, 0.03  # trainings at most to find the balance, and how nearly to halve
+RESIDUAL = 1e-10  # of the penalty's solver: near fairness, more would hide the violation left
 BALANCE_BATCH = 2000  # people by whom it is found in batch mode
+SETTLED = 1e-3  # relative decrease over ten epochs below which Adam has converged
+Record: TypeAlias = dict[str, float]  # of an iteration or epoch: alpha, loss, penalty, violation
+
+
+@dataclass(frozen=True)
+class Line:
+    """A trained linear model."""
+
+    alpha: float
+    weights: np.ndarray  # (p + 1,), the intercept last
+    history: list[Record] = field(default_factory=list)
+    value: float = np.nan  # of the objective
+    iterations: int = 0
+    converged: bool = True
+    stuck: bool = False  # on a kink
+
+    def logits(self, X: np.ndarray) -> np.ndarray:
+        """Return the logits of the positive class, (n,)."""
+        return line_logits(self.weights, X)
+
+
+@dataclass(frozen=True)
+class Network:
+    """A trained module."""
+
+    alpha: float
+    module: nn.Module
+    history: list[Record]  # one for each epoch
+
+    def logits(self, X: np.ndarray) -> np.ndarray:
+        """Return the logits of the positive class, (n,)."""
+        return module_logits(self.module, X)
+
+    @property
+    def iterations(self) -> int:
+        """Epochs of training."""
+        return len(self.history)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the loss fell by less than a thousandth of its size over ten epochs."""
+        losses = [record["loss"] for record in self.history]
+        if len(losses) < 20:
+            return False
+        before, last = np.mean(losses[-20:-10]), np.mean(losses[-10:])
+        return bool(before - last <= SETTLED * abs(last))
 
 
 @dataclass
 class Training:
-    """People to train on, the penalty (fitted to them), and what happened.
-
-    The weights of a linear model are held as one vector, its intercept last.
-    """
+    """People to train on, and the penalty, fitted to them."""
 
     X: np.ndarray  # (n, p)
     y: np.ndarray  # (n,) zeros and ones
@@ -36,18 +79,15 @@ class Training:
     violation_of: ViolationOf | None = None
     verbose: bool = False
     batches: tuple[np.ndarray, People] | None = None  # (n, q) cost features and people: batch mode
-    history: list[dict[str, float]] = field(default_factory=list)
     penalty: float = 0.0  # at the last evaluation
 
-    def logits(self, theta: np.ndarray) -> np.ndarray:
-        """Return the linear model's logits, (n,)."""
-        return np.asarray(self.X @ theta[:-1] + theta[-1])
+    def violation(self, weights: np.ndarray) -> float:
+        """Violation of a linear model's scores on these people."""
+        if self.violation_of is None:
+            return 0.0
+        return self.violation_of(expit(line_logits(weights, self.X)))
 
-    def violation(self, theta: np.ndarray) -> float:
-        """Violation of the linear model's scores on these people."""
-        return 0.0 if self.violation_of is None else self.violation_of(expit(self.logits(theta)))
-
-    def balance(self, free: Minimum, *, max_iter: int, tol: float) -> float:
+    def balance(self, free: Line, *, max_iter: int, tol: float) -> float:
         """Give the penalty the factor with which alpha = 1/2 halves the violation; returns it.
 
         `free` is the model without penalty. Where its violation is zero, or can't be halved, the
@@ -56,23 +96,23 @@ class Training:
         """
         if self.loss is None:
             return 1.0
-        logits = torch.from_numpy(self.logits(free.x))
+        logits = torch.from_numpy(free.logits(self.X))
         if self.batches is not None:
             rows = np.random.default_rng(0).permutation(len(self.y))[:BALANCE_BATCH]
             features, people = self.batches
             batch = (features[rows], people.take(rows))
             return self.loss.balance_(logits[rows], self.y[rows], *batch)
         alike = self.loss.balance_(logits, self.y)
-        before, kept = self.violation(free.x), len(self.history)
+        before = self.violation(free.weights)
         if not before > 1e-9:
             return alike
         weak, strong, guess = -np.inf, np.inf, np.log(alike)
         for _ in range(HALVINGS):
             self.loss.balance.fill_(np.exp(guess))
             # From the free model: a warm start would stay on the kink where the last one ended.
-            found = self.descend(0.5, free.x, max_iter=min(max_iter, 100), tol=10 * tol)
-            left = self.violation(found.x) / before
-            if abs(left - 0.5) <= NEAR:
+            found = self.descend(0.5, free.weights, max_iter=min(max_iter, 100), tol=10 * tol)
+            left = self.violation(found.weights) / before
+            if abs(left - 0.5) <= HALF_WITHIN:
                 break
             if left > 0.95 and weak > -np.inf:  # 19 times the factor did nothing
                 self.loss.balance.fill_(alike)
@@ -85,7 +125,6 @@ class Training:
         else:
             bracketed = np.isfinite(weak) and np.isfinite(strong)
             self.loss.balance.fill_(np.exp(guess) if bracketed else alike)
-        del self.history[kept:]
         return float(self.loss.balance)
 
     def objective(self, alpha: float) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
@@ -93,7 +132,7 @@ class Training:
         n = len(self.y)
 
         def objective(theta: np.ndarray) -> tuple[float, np.ndarray]:
-            z = self.logits(theta)
+            z = line_logits(theta, self.X)
             value = float(self.weight @ (np.logaddexp(0.0, z) - self.y * z)) / n
             slope = self.weight * (expit(z) - self.y) / n
             self.penalty = 0.0
@@ -110,13 +149,14 @@ class Training:
 
     def descend(
         self, alpha: float, start: np.ndarray | None = None, *, max_iter: int, tol: float
-    ) -> Minimum:
-        """Train the linear model on everybody at once, from `start` (zero by default)."""
+    ) -> Line:
+        """Train the linear model on all people at once, from `start` (zero by default)."""
         objective = self.objective(alpha)
+        history: list[Record] = []
 
         def record(theta: np.ndarray, value: float) -> None:
             violation = self.violation(theta)
-            self.history.append(
+            history.append(
                 {"alpha": alpha, "loss": value, "penalty": self.penalty, "violation": violation}
             )
             bar.update()
@@ -127,18 +167,18 @@ class Training:
         with track(desc=f"alpha {alpha:g}", verbose=self.verbose) as bar:
             if not alpha or self.loss is None or not self.loss.widths or self.loss.smoothing:
                 found = minimize(objective, theta, **settings)
-                if self.history and self.history[-1]["loss"] != found.value:
+                iterations = found.iterations
+                if not history or history[-1]["loss"] != found.value:
                     objective(found.x)  # the last that was tried is not the one that is kept
                     record(found.x, found.value)
-                return found
-            iterations = evaluations = 0
-            for width in self.loss.widths:
-                self.loss.smoothing = width
-                found = minimize(objective, theta, **settings)
-                theta, iterations = found.x, iterations + found.iterations
-                evaluations += found.evaluations
-            self.loss.smoothing = 0.0
-        return replace(found, iterations=iterations, evaluations=evaluations)
+            else:
+                iterations = 0
+                for width in self.loss.widths:
+                    self.loss.smoothing = width
+                    found = minimize(objective, theta, **settings)
+                    theta, iterations = found.x, iterations + found.iterations
+                self.loss.smoothing = 0.0
+        return Line(alpha, found.x, history, found.value, iterations, found.converged, found.stuck)
 
     def adam(
         self,
@@ -149,13 +189,14 @@ class Training:
         batch_size: int,
         learning_rate: float,
         seed: int,
-    ) -> None:
-        """Train any module on mini-batches, whose score may go to everybody, or in the batch."""
+    ) -> Network:
+        """Train a module on mini-batches, whose score may go to all people, or in the batch."""
         dtype = next((p.dtype for p in module.parameters()), torch.float32)
         X = torch.as_tensor(self.X, dtype=dtype)
         y, weight = (torch.as_tensor(v, dtype=torch.float64) for v in (self.y, self.weight))
         optimizer = torch.optim.Adam(module.parameters(), lr=learning_rate)
         generator = torch.Generator().manual_seed(seed)
+        history: list[Record] = []
         module.train()
         for epoch in track(range(1, epochs + 1), "epochs", verbose=self.verbose):
             total, penalties = 0.0, 0.0
@@ -184,34 +225,12 @@ class Training:
             violation = 0.0
             if self.violation_of is not None:
                 violation = self.violation_of(expit(module_logits(module, self.X)))
-            self.history.append(
+            history.append(
                 {"alpha": alpha, "loss": total, "penalty": penalties, "violation": violation}
             )
         trained = torch.from_numpy(module_logits(module, self.X))
         _refuse_diverged(trained, "after the last epoch", learning_rate)
-
-    def settled(self, alpha: float, tol: float) -> bool:
-        """Whether the loss at one strength fell by less than `tol` of its size over ten epochs."""
-        losses = [record["loss"] for record in self.history if record["alpha"] == alpha]
-        if len(losses) < 20:
-            return False
-        before, last = np.mean(losses[-20:-10]), np.mean(losses[-10:])
-        return bool(before - last <= tol * abs(last))
-
-
-@dataclass(frozen=True)
-class Stage:
-    """What training at any strength starts from."""
-
-    training: Training
-    line: Minimum  # the logistic regression without penalty
-    judged: np.ndarray  # (m, p) scaled features of the people by whom violations are judged
-    judge: ViolationOf | None
-    seed: int  # of whatever is random, alike at every strength
-
-    def violation(self, model: Minimum | nn.Module) -> float:
-        """Violation of a model by the people who judge."""
-        return 0.0 if self.judge is None else self.judge(expit(_logits(model, self.judged)))
+        return Network(alpha, module, history)
 
 
 def _batches(order: Tensor, size: int) -> list[Tensor]:
@@ -251,7 +270,6 @@ def _one_logit(output: Tensor) -> Tensor:
     return output.reshape(-1)
 
 
-def _logits(model: Minimum | nn.Module, Z: np.ndarray) -> np.ndarray:
-    if isinstance(model, nn.Module):
-        return module_logits(model, Z)
-    return np.asarray(Z @ model.x[:-1] + model.x[-1])
+def line_logits(weights: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Return the logits of a linear model, whose intercept is the last weight, (n,)."""
+    return np.asarray(X @ weights[:-1] + weights[-1])

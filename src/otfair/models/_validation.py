@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -40,12 +40,11 @@ RANGES: dict[str, tuple[float, float, type]] = {
 }
 
 
-def check_ranges(estimator: Any, names: Iterable[str]) -> None:
-    """Raise where a number is out of its range, or people held out are part of the geometry."""
-    for name in names:
-        low, high, kind = RANGES[name]
-        value: Any = getattr(estimator, name)
-        if value is None and name == "max_violation":
+def check_ranges(estimator: Any) -> None:
+    """Raise where a number is out of its range, or `geometry` and another setting clash."""
+    for name, (low, high, kind) in RANGES.items():
+        value: Any = getattr(estimator, name, None)
+        if value is None and (name == "max_violation" or not hasattr(estimator, name)):
             continue
         fits: bool = isinstance(value, kind) and low <= float(value) <= high  # type: ignore[arg-type]
         if not fits:
@@ -63,7 +62,7 @@ def check_ranges(estimator: Any, names: Iterable[str]) -> None:
 
 def check_settings(estimator: Any) -> None:
     """Raise where a setting of an `OTFClassifier` makes no sense."""
-    check_ranges(estimator, [name for name in RANGES if name != "n_estimators"])
+    check_ranges(estimator)
     for name, known in KNOWN.items():
         own = name == "regularizer" and isinstance(estimator.regularizer, FairnessLoss)
         if not own and getattr(estimator, name) not in known:

@@ -1,0 +1,337 @@
+"""What the classifiers share: settings, `fit` at one strength or by outcome, paths, classes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from otfair._io.arrays import Array
+from otfair._io.saved import SaveMixin
+from otfair.geometry import CostFunction, Geometry, Scale
+from otfair.losses import FairnessLoss, cloud
+from otfair.metrics import ViolationOf
+from otfair.models._search import weakest_alpha
+from otfair.notions import Notion, People
+
+
+class Trained(Protocol):
+    """A model of one strength, and how it was trained."""
+
+    @property
+    def alpha(self) -> float:
+        """Weight of fairness."""
+
+    def logits(self, X: np.ndarray, /) -> np.ndarray:
+        """Return the logits of the positive class, (n,)."""
+
+
+Model = TypeVar("Model", bound=Trained)
+
+
+@dataclass(frozen=True)
+class Stage(Generic[Model]):
+    """What training at any strength begins with: all that is done before."""
+
+    judged: np.ndarray  # (m, p) the people by whom violations are judged, as models see them
+    violation_of: ViolationOf | None  # for them; none without sensitive features
+    start: Model | None  # a model without penalty; none if each strength begins anew
+
+    def violation(self, model: Model) -> float:
+        """Violation of a model by the people who judge."""
+        if self.violation_of is None:
+            return 0.0
+        return self.violation_of(expit(model.logits(self.judged)))
+
+
+class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC, Generic[Model]):  # type: ignore[misc]
+    """A binary classifier that is trained with a fairness penalty.
+
+    A classifier of its own says how data are read and what is done before any strength (`_begin`),
+    how a model is trained at one strength (`_train`), and what is kept of it (`_keep`).
+    """
+
+    regularizer: Any  # its name; some classifiers also take a loss
+    classes_: np.ndarray  # (2,)
+    alpha_: float
+    violation_: float
+    # What `_begin` sets: the same at every strength, so that a path learns it once.
+    _learnt: ClassVar[tuple[str, ...]]
+    _shared: ClassVar[tuple[str, ...]] = ("geometry",)  # settings that a path does not copy
+    _remedy: ClassVar[str] = "Allow more of it, or add features."
+
+    def __init__(
+        self,
+        notion: Notion | str,
+        alpha: float,
+        epsilon: float,
+        regularizer: str | FairnessLoss,
+        max_violation: float | None,
+        validation_fraction: float,
+        balance: str | float,
+        cost_features: Any,
+        cost: str | CostFunction,
+        scale: Scale,
+        geometry: Geometry | None,
+        random_state: Any,
+        verbose: bool,
+    ) -> None:
+        self.notion = notion
+        self.alpha = alpha
+        self.epsilon = epsilon
+        self.regularizer = regularizer
+        self.max_violation = max_violation
+        self.validation_fraction = validation_fraction
+        self.balance = balance
+        self.cost = cost
+        self.scale = scale
+        self.cost_features = cost_features
+        self.geometry = geometry
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Array,
+        y: Array,
+        sensitive_features: Array = None,
+        sample_weight: Array = None,
+    ) -> Self:
+        """Train the classifier.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Features: numbers; for boosted trees also text, categories and missing values.
+        y : array-like of shape (n_samples,)
+            Labels of two classes.
+        sensitive_features : array-like or data frame, default=None
+            One or many sensitive columns; needed unless `alpha` is 0.
+        sample_weight : array-like of shape (n_samples,), default=None
+            One for each row by default; a weight w stands for w copies.
+
+        Returns
+        -------
+        object
+            The fitted classifier itself.
+        """
+        self._check_settings()
+        with all_or_nothing(self):
+            penalize = bool(self.alpha) or self.max_violation is not None
+            stage = self._begin(X, y, sensitive_features, sample_weight, penalize)
+            tried = [] if stage.start is None else [stage.start]
+
+            def train(alpha: float, start: Model | None) -> Model:
+                tried.append(self._train(stage, float(alpha), start))
+                return tried[-1]
+
+            if self.max_violation is None:
+                chosen = train(self.alpha, stage.start)
+            else:
+                _, chosen = weakest_alpha(
+                    train,
+                    stage.violation,
+                    train(0.0, None) if stage.start is None else stage.start,
+                    self.max_violation,
+                    remedy=self._remedy,
+                    verbose=self.verbose,
+                )
+            self.alpha_, self.violation_ = chosen.alpha, stage.violation(chosen)
+            self._keep(chosen, tried)
+        return self
+
+    def fit_path(
+        self,
+        X: Array,
+        y: Array,
+        sensitive_features: Array,
+        alphas: Iterable[float],
+        sample_weight: Array = None,
+    ) -> Iterator[Self]:
+        """Yield one fitted classifier for each strength.
+
+        Distances are computed once, so that this is much quicker than as many calls of `fit`.
+        L-BFGS starts at each strength from where the last ended; Adam and trees start anew.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Features, as for `fit`.
+        y : array-like of shape (n_samples,)
+            Labels of two classes.
+        sensitive_features : array-like or data frame
+            One or many sensitive columns.
+        alphas : iterable of float
+            Strengths, from 0 to 1.
+        sample_weight : array-like of shape (n_samples,), default=None
+            One for each row by default.
+
+        Yields
+        ------
+        object
+            A fitted copy of this classifier, whose `alpha` is the strength.
+        """
+        stage: Stage[Model] | None = None
+        shared = {name: getattr(self, name) for name in self._shared}
+        for alpha in alphas:
+            fitted = clone(self).set_params(alpha=alpha, max_violation=None, **shared)
+            fitted._check_settings()
+            if stage is None:
+                first, stage = fitted, fitted._begin(X, y, sensitive_features, sample_weight, True)
+                model = stage.start
+            else:
+                fitted._take_learnt(first)
+            model = fitted._train(stage, float(alpha), model)
+            fitted.alpha_, fitted.violation_ = model.alpha, stage.violation(model)
+            fitted._keep(model, [model])
+            yield fitted
+
+    def decision_function(self, X: Array) -> np.ndarray:
+        """Return the logits of the positive class.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Features, as for `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            One logit for each row.
+        """
+        check_is_fitted(self)
+        return self._logits(X)
+
+    def predict_proba(self, X: Array) -> np.ndarray:
+        """Return the probabilities of the two classes.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Features, as for `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Probabilities in the order of `classes_`.
+        """
+        positive = expit(self.decision_function(X))
+        return np.column_stack([1 - positive, positive])
+
+    def predict(self, X: Array) -> np.ndarray:
+        """Return the likelier class.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Features, as for `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            One class for each row.
+        """
+        likely = (self.decision_function(X) > 0).astype(int)
+        return np.asarray(self.classes_[likely])
+
+    def cost_features_of(self, X: Array) -> np.ndarray:
+        """Return the scaled features by which the cost compares people.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Features, as for `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_cost_features)
+            Those of the scaled or encoded features that are `cost_features`.
+        """
+        check_is_fitted(self)
+        return self._chosen(self._encoded(X))
+
+    def cost_matrix_of(self, X: Array) -> np.ndarray:
+        """Return `cost_features_of(X)`; an alias, kept from before that name.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Features, as for `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_cost_features)
+            The features by which the cost compares people.
+        """
+        return self.cost_features_of(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    @abstractmethod
+    def _check_settings(self) -> None:
+        """Raise where a setting makes no sense."""
+
+    @abstractmethod
+    def _begin(
+        self, X: Array, y: Array, sensitive_features: Array, sample_weight: Array, penalize: bool
+    ) -> Stage[Model]:
+        """Read the data and do what is the same at every strength; sets what is `_learnt`."""
+
+    @abstractmethod
+    def _train(self, stage: Any, alpha: float, start: Model | None) -> Model:
+        """Train a model at one strength, maybe from that of another."""
+
+    @abstractmethod
+    def _keep(self, chosen: Model, tried: Sequence[Model]) -> None:
+        """Set the other fitted attributes; `tried` are all models that were trained."""
+
+    @abstractmethod
+    def _logits(self, X: Array) -> np.ndarray:
+        """Return the logits of the positive class, (n,)."""
+
+    @abstractmethod
+    def _encoded(self, X: Array) -> np.ndarray:
+        """Return all features as the cost sees them, (n, p)."""
+
+    @abstractmethod
+    def _cost_columns(self) -> list[int]:
+        """Return which of the encoded features are `cost_features`."""
+
+    def _chosen(self, encoded: np.ndarray) -> np.ndarray:
+        """Return those of encoded features that are `cost_features`, (n, q)."""
+        return encoded if self.cost_features is None else encoded[:, self._cost_columns()]
+
+    def _geometry(
+        self, encoded: np.ndarray, people: People, cost: str | CostFunction, scale: Scale
+    ) -> Geometry:
+        """Return who is like whom among people."""
+        chosen = self._chosen(encoded)
+        return cloud(chosen, people.weight, cost, scale) if self.geometry is None else self.geometry
+
+    def _take_learnt(self, other: Self) -> None:
+        """Take what `_begin` learnt for another classifier of the same data."""
+        for name in self._learnt:
+            if hasattr(other, name):
+                setattr(self, name, getattr(other, name))
+
+
+@contextmanager
+def all_or_nothing(estimator: Any) -> Iterator[None]:
+    """Leave an estimator as it was where what is done to it fails."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise

@@ -1,0 +1,9 @@
+"""Stock boosters that can train with the penalty; a further one is a file here and its entry."""
+
+from otfair.models.boosters._base import Booster, TreeData
+from otfair.models.boosters._lightgbm import LightGBM
+from otfair.models.boosters._xgboost import XGBoost
+
+BOOSTERS: dict[str, type[Booster]] = {booster.name: booster for booster in (XGBoost, LightGBM)}
+
+__all__ = ["BOOSTERS", "Booster", "LightGBM", "TreeData", "XGBoost"]

@@ -1,0 +1,81 @@
+"""LightGBM, which has a text format of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from otfair.models._objective import OTFObjective
+from otfair.models.boosters._base import EARLY, PROVIDED, ROUNDS, WEIGHTS, Booster, TreeData
+
+
+@dataclass(frozen=True)
+class LightGBM(Booster):
+    """A trained ``lightgbm.Booster``."""
+
+    name: ClassVar[str] = "lightgbm"
+    rates: ClassVar[tuple[str, ...]] = ("learning_rate", "eta", "shrinkage_rate")
+    default_rate: ClassVar[float] = 0.1
+    refused: ClassVar[dict[str, str]] = {
+        "objective": PROVIDED,
+        **dict.fromkeys(
+            ("num_iterations", "num_iteration", "num_boost_round", "num_round", "num_rounds",
+             "n_iter", "nrounds", "num_trees", "num_tree", "max_iter", "n_iterations"), ROUNDS,
+        ),
+        **dict.fromkeys(("scale_pos_weight", "is_unbalance", "unbalance", "class_weight"), WEIGHTS),
+        **dict.fromkeys(("sigmoid", "boost_from_average"), "the penalty takes the plain logit"),
+        "boost": "it is too like `booster`, which names the library; pass it as `boosting`",
+        "cat_feature": "columns of text, booleans and categories are the categories",
+        **dict.fromkeys(("early_stopping_rounds", "early_stopping_round", "early_stopping"), EARLY),
+    }  # fmt: skip
+
+    @classmethod
+    def train(
+        cls, data: TreeData, rounds: int, params: dict[str, Any], objective: OTFObjective | None
+    ) -> Self:
+        """Train; without an objective, by the booster's own cross-entropy."""
+        lightgbm = cls.package()
+        params, offset, start = {"verbosity": -1, **params}, 0.0, None
+        if objective is None:
+            params["objective"] = "binary"
+        else:
+            # LightGBM copies its parameters, and would copy an object with its people: a function.
+            params["objective"] = lambda margins, rows: objective(margins, rows)
+            start = objective.init_score
+            offset = float(start[0])
+        rows = lightgbm.Dataset(
+            data.X,
+            data.labels,
+            weight=data.weight,
+            init_score=start,
+            feature_name=data.allowed_names('",:[]{} ') or "auto",
+            categorical_feature=np.flatnonzero(data.categories).tolist(),
+            params={"verbosity": params["verbosity"]},
+            free_raw_data=False,
+        )
+        return cls(lightgbm.train(params, rows, rounds), offset)
+
+    @classmethod
+    def reads(cls, text: str) -> bool:
+        """Whether a text begins as LightGBM's files do."""
+        return text.startswith("tree")
+
+    @classmethod
+    def from_text(cls, text: str, offset: float) -> Self:
+        """Return the booster that `to_text` wrote."""
+        return cls(cls.package().Booster(model_str=text), offset)
+
+    def to_text(self) -> str:
+        """Return the model in LightGBM's own format."""
+        return str(self.model.model_to_string())
+
+    def logits(self, X: np.ndarray) -> np.ndarray:
+        """Return the logits of the positive class, (n,)."""
+        raw = self.model.predict(X, raw_score=True)
+        return np.asarray(raw, dtype=np.float64) + self.offset
+
+    def gains(self, count: int) -> np.ndarray:
+        """Return the gain of all splits by each feature, (p,)."""
+        return np.asarray(self.model.feature_importance("gain"), dtype=np.float64)

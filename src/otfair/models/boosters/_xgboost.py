@@ -1,0 +1,76 @@
+"""XGBoost, whose text format is JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from otfair.models._objective import OTFObjective
+from otfair.models.boosters._base import EARLY, PROVIDED, ROUNDS, WEIGHTS, Booster, TreeData
+
+
+@dataclass(frozen=True)
+class XGBoost(Booster):
+    """A trained ``xgboost.Booster``."""
+
+    name: ClassVar[str] = "xgboost"
+    rates: ClassVar[tuple[str, ...]] = ("learning_rate", "eta")
+    default_rate: ClassVar[float] = 0.3
+    refused: ClassVar[dict[str, str]] = {
+        "objective": PROVIDED,
+        **dict.fromkeys(("num_boost_round", "num_round", "num_rounds"), ROUNDS),
+        "scale_pos_weight": WEIGHTS,
+        "early_stopping_rounds": EARLY,
+    }
+
+    @classmethod
+    def train(
+        cls, data: TreeData, rounds: int, params: dict[str, Any], objective: OTFObjective | None
+    ) -> Self:
+        """Train; without an objective, by the booster's own cross-entropy."""
+        xgboost, names = cls.package(), data.allowed_names("[]<")
+        kinds = ["c" if category else "q" for category in data.categories]
+        rows = cls._rows(data.X, names, kinds, label=data.labels, weight=data.weight)
+        params = {"objective": "binary:logistic", "verbosity": 1, **params}
+        if objective is not None and "base_score" not in params:
+            # Where XGBoost itself would start, which it finds for objectives of its own only.
+            probe = xgboost.train({**params, "max_depth": 1}, rows, 1)
+            learnt = json.loads(probe.save_config())["learner"]["learner_model_param"]["base_score"]
+            params["base_score"] = float(learnt.strip("[]"))
+        return cls(xgboost.train(params, rows, rounds, obj=objective))
+
+    @classmethod
+    def reads(cls, text: str) -> bool:
+        """Whether a text is JSON."""
+        return text.startswith("{")
+
+    @classmethod
+    def from_text(cls, text: str, offset: float) -> Self:
+        """Return the booster that `to_text` wrote."""
+        model = cls.package().Booster()
+        model.load_model(bytearray(text.encode()))
+        return cls(model, offset)
+
+    def to_text(self) -> str:
+        """Return the model as JSON."""
+        return str(self.model.save_raw("json").decode())
+
+    def logits(self, X: np.ndarray) -> np.ndarray:
+        """Return the logits of the positive class, (n,)."""
+        rows = self._rows(X, self.model.feature_names, self.model.feature_types)
+        raw = self.model.predict(rows, output_margin=True)
+        return np.asarray(raw, dtype=np.float64) + self.offset
+
+    def gains(self, count: int) -> np.ndarray:
+        """Return the gain of all splits by each feature, (p,)."""
+        names = self.model.feature_names or [f"f{j}" for j in range(count)]
+        gains = self.model.get_score(importance_type="total_gain")
+        return np.array([float(gains.get(name, 0.0)) for name in names])
+
+    @classmethod
+    def _rows(cls, X: np.ndarray, names: list[str] | None, kinds: list[str], **more: Any) -> Any:
+        features = {"feature_names": names, "feature_types": kinds, "enable_categorical": True}
+        return cls.package().DMatrix(X, **features, **more)
