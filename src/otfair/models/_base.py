@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from otfair._io.arrays import Array
 from otfair._io.saved import SaveMixin
-from otfair.geometry import CostFunction, Geometry, Scale
+from otfair.geometry import Cost, CostFunction, Geometry, Scale
 from otfair.losses import FairnessLoss, cloud
 from otfair.metrics import ViolationOf
 from otfair.models._search import weakest_alpha
@@ -77,7 +77,7 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC, Generic[Mod
         validation_fraction: float,
         balance: str | float,
         cost_features: Any,
-        cost: str | CostFunction,
+        cost: str | CostFunction | Cost,
         scale: Scale,
         geometry: Geometry | None,
         random_state: Any,
@@ -312,7 +312,7 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC, Generic[Mod
         return encoded if self.cost_features is None else encoded[:, self._cost_columns()]
 
     def _geometry(
-        self, encoded: np.ndarray, people: People, cost: str | CostFunction, scale: Scale
+        self, encoded: np.ndarray, people: People, cost: str | CostFunction | Cost, scale: Scale
     ) -> Geometry:
         """Return who is like whom among people."""
         chosen = self._chosen(encoded)

@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, _check_y, check_is_fi
 
 from otfair._io.arrays import Array, same_length
 from otfair._io.saved import check_shapes, require
-from otfair.geometry import CostFunction, Geometry, Scale
+from otfair.geometry import Cost, CostFunction, Geometry, Scale
 from otfair.metrics import ViolationOf
 from otfair.models._base import FairClassifier, Stage
 from otfair.models._objective import OTFObjective
@@ -151,7 +151,7 @@ class OTFBoostingClassifier(FairClassifier[_Trees]):
         balance: str | float = "auto",
         n_estimators: int = 100,
         cost_features: Any = None,
-        cost: str | CostFunction = "euclidean",
+        cost: str | CostFunction | Cost = "euclidean",
         scale: Scale = "max",
         geometry: Geometry | None = None,
         n_jobs: int | None = None,

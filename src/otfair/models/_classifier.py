@@ -21,7 +21,7 @@ from torch import nn
 
 from otfair._io.arrays import Array
 from otfair._io.saved import check_shapes, check_width, require
-from otfair.geometry import CostFunction, Geometry, Scale
+from otfair.geometry import Cost, CostFunction, Geometry, Scale
 from otfair.losses import BarycenterLoss, FairnessLoss, NormLoss, OTFLoss
 from otfair.metrics import ViolationOf
 from otfair.models._base import FairClassifier, Stage
@@ -167,7 +167,7 @@ class OTFClassifier(FairClassifier[Line | Network]):
         init: Any = None,
         standardize: bool = True,
         cost_features: Any = None,
-        cost: str | CostFunction = "euclidean",
+        cost: str | CostFunction | Cost = "euclidean",
         scale: Scale = "max",
         geometry: Geometry | None = None,
         max_iter: int = 500,
