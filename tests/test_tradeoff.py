@@ -155,6 +155,23 @@ def test_the_cost_is_by_what_the_estimator_calls_alike(data, standardize):
         assert row[f"{name}_otf_cost_low"] == row[f"{name}_otf_cost_high"]
 
 
+def test_the_cost_is_the_estimators(data):
+    settings = {
+        "sensitive_features": data.sensitive_features[["sex"]], "alphas": [0], "n_bootstrap": 0
+    }  # fmt: skip
+    loss = otfair.OTFLoss(cost="cityblock", scale="mean")
+    given, by_loss, plain = (
+        otfair.tradeoff_curve(data.X, data.y, estimator=clf, **settings)
+        for clf in (
+            otfair.OTFClassifier(cost="cityblock", scale="mean"),
+            otfair.OTFClassifier(regularizer=loss),
+            otfair.OTFClassifier(),
+        )
+    )
+    pd.testing.assert_frame_equal(given, by_loss)
+    assert given["test_otf_cost"][0] != plain["test_otf_cost"][0]
+
+
 def test_cost_features_may_name_columns_before_encoding(data):
     settings = {
         "sensitive_features": data.sensitive_features[["sex"]], "alphas": [0.5], "n_bootstrap": 0

@@ -227,8 +227,8 @@ class _Judge:
         self.X, self.y = X, y
         loss = model.regularizer
         if not isinstance(loss, OTFLoss):
-            loss = OTFLoss(model.notion, model.epsilon)
-        self.geometry = PointCloud(model.cost_matrix_of(X), cost=loss.cost, scale=loss.scale)
+            loss = OTFLoss(model.notion, model.epsilon, cost=model.cost, scale=model.scale)
+        self.geometry = PointCloud(model.cost_features_of(X), cost=loss.cost, scale=loss.scale)
         self.epsilon = loss.epsilon
         self.constraints = c = as_notion(model.notion).constraints(sensitive, y)
         # Now, so that processes need not compute them again.

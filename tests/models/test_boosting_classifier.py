@@ -187,6 +187,25 @@ def test_people_are_alike_by_chosen_columns(data, sex):
         clone(some).set_params(cost_features="height").fit(data.X, data.y, sex)
 
 
+def test_cost_and_scale_are_those_of_the_geometry(data, sex, tmp_path):
+    far = OTFBoostingClassifier(cost="cityblock", scale="mean", alpha=0.9, **SMALL)
+    far.fit(data.X, data.y, sensitive_features=sex)
+    encoded = otfair.TableEncoder().fit_transform(data.X)
+    geometry = otfair.PointCloud(encoded, cost="cityblock", scale="mean")
+    given = OTFBoostingClassifier(geometry=geometry, alpha=0.9, **SMALL)
+    given.fit(data.X, data.y, sensitive_features=sex)
+    np.testing.assert_array_equal(given.predict_proba(data.X), far.predict_proba(data.X))
+    plain = OTFBoostingClassifier(alpha=0.9, **SMALL).fit(data.X, data.y, sex)
+    assert plain.balance_ != far.balance_
+    far.save(tmp_path / "model.safetensors")
+    loaded = OTFBoostingClassifier.load(tmp_path / "model.safetensors")
+    assert (loaded.cost, loaded.scale) == ("cityblock", "mean")
+    with pytest.raises(ValueError, match="unknown cost 'taxi'"):
+        clone(far).set_params(cost="taxi").fit(data.X, data.y, sex)
+    with pytest.raises(ValueError, match="`geometry` has a cost of its own"):
+        clone(far).set_params(geometry=geometry).fit(data.X, data.y, sex)
+
+
 def test_weights_are_copies_for_the_penalty(data, sex):
     # Whole numbers; trees choose among the same thresholds here, as every row has its copies.
     clf = OTFBoostingClassifier(alpha=0.8, balance=20.0, tree_method="exact", **SMALL)
@@ -268,7 +287,10 @@ def test_a_pipeline_a_search_and_routing(data, sex):
             scoring=otfair.pdp_scorer.set_score_request(sensitive_features=True), cv=2,
         )  # fmt: skip
         search.fit(data.X, data.y, sensitive_features=sex)
+        costs = GridSearchCV(clf, {"cost": ["euclidean", "cityblock"]}, cv=2)
+        costs.fit(data.X, data.y, sensitive_features=sex)
     assert search.best_params_ == {"otfboostingclassifier__alpha": 0.9}
+    assert len(set(costs.cv_results_["mean_test_score"])) == 2
 
 
 def test_the_curve_takes_it(data, gaps, sex):

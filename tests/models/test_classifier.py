@@ -265,6 +265,62 @@ def test_cost_features_and_geometry_say_who_is_alike(people):
         OTFClassifier(cost_features=["nobody"]).fit(X, y, sensitive_features=sex)
 
 
+def test_cost_and_scale_are_those_of_the_geometry(people):
+    X, y, S = people
+    sex = S["sex"]
+    Z = (X - X.mean(0)) / np.where(X.std(0) > 0, X.std(0), 1)
+    clf = OTFClassifier(cost="cityblock", scale="mean").fit(X, y, sensitive_features=sex)
+    geometry = otfair.PointCloud(Z, cost="cityblock", scale="mean")
+    given = OTFClassifier(geometry=geometry).fit(X, y, sensitive_features=sex)
+    np.testing.assert_allclose(clf.coef_, given.coef_, atol=1e-6)
+    plain = OTFClassifier().fit(X, y, sensitive_features=sex)
+    assert np.abs(clf.coef_ - plain.coef_).max() > 1e-4
+    loss = otfair.OTFLoss(cost="cityblock", scale="mean")
+    same = OTFClassifier(regularizer=loss, cost="cityblock", scale="mean")
+    same.fit(X, y, sensitive_features=sex)
+    # In batch mode each batch has a geometry of its own.
+    batch = {"mode": "batch", "solver": "adam", "epochs": 2, "batch_size": 250, "random_state": 0}
+    one, two = (
+        OTFClassifier(cost=cost, scale="mean", **batch).fit(X, y, sensitive_features=sex).coef_
+        for cost in ("euclidean", "cityblock")
+    )
+    assert np.abs(one - two).max() > 1e-6
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"cost": "taxi"}, "unknown cost 'taxi'; pass one of euclidean"),
+        ({"cost": "taxi", "mode": "batch", "solver": "adam"}, "unknown cost 'taxi'"),
+        ({"scale": "least"}, "unknown scale 'least'"),
+        ({"cost": "cosine", "geometry": True}, "`geometry` has a cost of its own, but .* 'cosine'"),
+        ({"scale": 2.0, "geometry": True}, "`geometry` has a cost of its own, but .* 2.0"),
+        ({"cost": "cosine", "regularizer": otfair.OTFLoss()}, "the cost 'euclidean' .* 'cosine'"),
+    ],
+)
+def test_a_cost_that_is_unknown_or_not_used_is_refused(people, settings, message):
+    X, y, S = people
+    if "geometry" in settings:
+        settings = settings | {"geometry": otfair.PointCloud(X[:100])}
+    with pytest.raises(ValueError, match=message):
+        OTFClassifier(**settings).fit(X[:100], y[:100], sensitive_features=S["sex"][:100])
+
+
+def test_costs_are_searched_and_saved(people, tmp_path):
+    X, y, S = people
+    X, y, sex = X[:300], y[:300], S["sex"].iloc[:300]
+    with config_context(enable_metadata_routing=True):
+        clf = OTFClassifier(balance=20.0).set_fit_request(sensitive_features=True)
+        search = GridSearchCV(clf, {"cost": ["euclidean", "cosine"], "scale": ["max", 2.0]}, cv=2)
+        search.fit(X, y, sensitive_features=sex)
+    assert len(search.cv_results_["params"]) == 4
+    fitted = OTFClassifier(cost="cosine", scale=2.0, balance=20.0).fit(X, y, sex)
+    fitted.save(tmp_path / "model.safetensors")
+    loaded = OTFClassifier.load(tmp_path / "model.safetensors")
+    assert (loaded.cost, loaded.scale) == ("cosine", 2.0)
+    np.testing.assert_array_equal(loaded.fit(X, y, sex).coef_, fitted.coef_)
+
+
 def test_cost_features_by_names_from_before_the_encoder():
     data = otfair.load_dataset("synthetic", n=300)
     encoder = otfair.TableEncoder().set_output(transform="pandas")

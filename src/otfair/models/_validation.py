@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from otfair._io.arrays import Array, is_tensor, same_length
 from otfair.geometry import Geometry
-from otfair.losses import FairnessLoss
+from otfair.losses import FairnessLoss, OTFLoss
 from otfair.notions import Notion, People, as_notion
 from otfair.tables import EncodedColumn
 
@@ -52,6 +52,20 @@ def check_ranges(estimator: Any) -> None:
             ends = "be positive" if low == POSITIVE else ends
             whole = ", a whole number" if kind is numbers.Integral else ""
             raise ValueError(f"`{name}` must {ends}{whole}; received {value!r}.")
+    own_cost = estimator.cost != "euclidean" or estimator.scale != "max"
+    if own_cost and estimator.geometry is not None:
+        raise ValueError(
+            f"`geometry` has a cost of its own, but `cost` is {estimator.cost!r} and `scale` "
+            f"{estimator.scale!r}; leave these out, or the `geometry`."
+        )
+    loss = estimator.regularizer
+    if own_cost and isinstance(loss, OTFLoss) and (loss.cost, loss.scale) != (
+        estimator.cost, estimator.scale
+    ):  # fmt: skip
+        raise ValueError(
+            f"`regularizer` was made with the cost {loss.cost!r} and the scale {loss.scale!r}, but "
+            f"`cost` is {estimator.cost!r} and `scale` {estimator.scale!r}; leave these out."
+        )
     held_out = estimator.max_violation is not None and estimator.validation_fraction
     if held_out and isinstance(estimator.geometry, Geometry):
         raise ValueError(
