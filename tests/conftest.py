@@ -15,6 +15,13 @@ def pytest_addoption(parser):
     )
 
 
+def pytest_collection_modifyitems(items):
+    """Mark what uses a browser, the demonstration or scikit-learn's checks as slow."""
+    for item in items:
+        if {"browser", "demo", "check"} & {*getattr(item, "fixturenames", ())}:
+            item.add_marker("slow")
+
+
 @pytest.fixture(scope="session")
 def data_home():
     """The folder of the real datasets; tests that need it are skipped only where it is absent."""

@@ -74,6 +74,7 @@ def test_a_notebook_is_committed_as_it_ran(path: Path):
     assert notebooks.tidy(notebooks.read(path)) == notebook
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_and_shows_what_it_showed(path: Path):
     before, after = notebooks.read(path), notebooks.execute(path)

@@ -28,6 +28,7 @@ def test_every_public_name_is_there_and_no_other():
             getattr(otfair, unknown)
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_before_it_is_used():
     runs(
         "import sys, otfair; otfair.__version__; assert 'torch' not in sys.modules; "
@@ -36,6 +37,7 @@ def test_nothing_is_imported_before_it_is_used():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("use", "unneeded"),
     [
@@ -47,6 +49,7 @@ def test_a_name_imports_only_what_it_needs(use, unneeded):
     runs(f"import sys, otfair; {use}; assert not {set(unneeded.split())} & {{*sys.modules}}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     [

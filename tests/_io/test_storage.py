@@ -294,6 +294,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(path, monkeypatch, 
     assert list(path.parent.iterdir()) == [path]
 
 
+@pytest.mark.slow
 def test_a_process_killed_in_mid_write_leaves_the_old_file(path):
     write(path, "old", KNOWN)
     script = """

@@ -143,6 +143,7 @@ def test_fair_scores_cost_nothing(data):
     assert "no score must move" in a.to_html()
 
 
+@pytest.mark.slow
 def test_a_weight_counts_as_copies(data):
     X = data.X.iloc[:120].copy()
     X.iloc[::7, X.columns.get_loc("income")] = np.nan

@@ -101,6 +101,7 @@ def test_codes_with_a_gap_are_groups(tmp_path):
     assert text["worst"] == pytest.approx(own)
 
 
+@pytest.mark.slow
 def test_weights_and_controls(tmp_path):
     frame = loans(120).assign(w=np.arange(120) % 3)
     frame["w"] = frame["w"].astype("Int64")
@@ -147,6 +148,7 @@ def test_the_report_says_which_file_and_columns_it_is_of(table, tmp_path):
     assert titled.data["record"]["title"] == "Loans of May"
 
 
+@pytest.mark.slow
 def test_sensitive_columns_are_listed_as_not_compared(table):
     both = (*BASE, "--sensitive", "origin")
     said = otfair("audit", table, *both)
@@ -166,6 +168,7 @@ def test_named_features_are_used_though_they_look_like_identifiers(tmp_path):
     assert named["record"]["columns_left_out"] == {}
 
 
+@pytest.mark.slow
 def test_copies_of_what_is_audited_are_no_features(tmp_path):
     frame = loans(80)
     plain = otfair("audit", write(frame, tmp_path / "t.csv"), *BASE, "--json").data

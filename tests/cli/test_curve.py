@@ -6,9 +6,12 @@ import io
 
 import numpy as np
 import pandas as pd
+import pytest
 from tables_for_commands import loans, otfair, refused, write
 
 from otfair import tradeoff_curve
+
+pytestmark = pytest.mark.slow
 
 
 def test_curves_of_two_regularizers(tmp_path):

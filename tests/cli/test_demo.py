@@ -27,6 +27,7 @@ def test_aucs_are_read_off_the_lines_between_models_at_half_the_violation():
     assert _at_half(rows) == pytest.approx([0.7, 0.86])
 
 
+@pytest.mark.slow
 def test_the_comparison_says_how_sure_it_is():
     rng = np.random.default_rng(0)
     people = pd.DataFrame(

@@ -17,6 +17,8 @@ from tables_for_commands import loans, otfair, refused, write
 from otfair import OTFClassifier, TableEncoder, load_model, pdp_violation, peo_violation
 from otfair.cli._report import beside_limit
 
+pytestmark = pytest.mark.slow
+
 FEATURES = list(loans(20).columns[:10])
 FEW = ("--features", "income,debt_ratio,sector")
 QUICK = ("--no-curve", "--no-audit")

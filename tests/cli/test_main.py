@@ -165,6 +165,7 @@ def started(*arguments: object, **options) -> subprocess.Popen:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_exit_codes_of_the_program(tmp_path):
     table = write(loans(60), tmp_path / "t.csv")
     audit = ("audit", table, "--score", "p", "--label", "granted", "--sensitive", "sex")
@@ -185,6 +186,7 @@ def test_exit_codes_of_the_program(tmp_path):
             assert out == ""
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_cleanly(tmp_path):
     process = started(
         "fit", "synthetic", "--sensitive", "sex", "--alpha", 0.5, "-o", tmp_path / "m"
@@ -210,12 +212,14 @@ def interrupted_import(tmp_path, monkeypatch) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(tmp_path)}
 
 
+@pytest.mark.slow
 def test_an_interrupt_of_the_imports_ends_cleanly(interrupted_import):
     process = started("fit", "--help", env=interrupted_import)
     out, err = process.communicate()
     assert (process.returncode, out, err) == (130, "", "otfair: interrupted\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["--version", "--help"])
 def test_what_needs_no_pytorch_does_not_wait_for_it(interrupted_import, option):
     process = started(option, env=interrupted_import)
@@ -224,6 +228,7 @@ def test_what_needs_no_pytorch_does_not_wait_for_it(interrupted_import, option):
     assert out == otfair(option).out
 
 
+@pytest.mark.slow
 def test_output_that_is_read_by_programs(tmp_path):
     write(loans(3000).assign(name="José"), tmp_path / "t.csv")
     fit = ("fit", tmp_path / "t.csv", "--label", "granted", "--sensitive", "sex", "--alpha", 0)

@@ -10,6 +10,8 @@ from otfair.cli import reproduce
 from otfair.cli._main import main
 from otfair.reproduction import Run
 
+pytestmark = pytest.mark.slow
+
 FREE = Run("curves", "synthetic", (), "", "unfair", "full", 0.0, 0.0, 0)
 BAD = Run("curves", "synthetic", ("nobody",), "pdp", "norm", "full", 0.5, 0.0, 0)
 

@@ -186,6 +186,7 @@ def copied(tmp_path):
     return write(frame.assign(**made), tmp_path / "copied.csv"), write(frame, tmp_path / "t.csv")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["fit", "curve"])
 def test_copies_are_left_out_unless_they_are_named_and_both_are_said(command, copied, tmp_path):
     own = {"fit": ("--alpha", 0.5, "--no-curve", "--no-audit"), "curve": ("--alphas", "0,0.5")}

@@ -332,6 +332,7 @@ def start_process(url, home):
     )
 
 
+@pytest.mark.slow
 def test_two_processes_at_once(server, home):
     # Neither gets its answer before both have asked.
     both = threading.Barrier(2, timeout=30)

@@ -170,6 +170,7 @@ LOOP_NOTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "notion"),
     [(make, name) for make in LOSSES[:2] for name in LOOP_NOTIONS]

@@ -744,6 +744,7 @@ WORKER = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not torch.distributed.is_available() or not torch.distributed.is_gloo_available(),
     reason="this build of torch has no gloo",

@@ -92,6 +92,7 @@ def test_alpha_0_is_the_stock_booster_with_categories_and_gaps(data, gaps, boost
     np.testing.assert_allclose(weak.predict_proba(gaps), theirs, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notion", ["demographic_parity", "equalized_odds"])
 @pytest.mark.parametrize("booster", BOOSTERS)
 def test_a_path_leaves_less_and_less_of_the_violation(data, gaps, sex, booster, notion):
@@ -217,6 +218,7 @@ def test_weights_are_copies_for_the_penalty(data, sex):
     np.testing.assert_allclose(weighted, copied, atol=1e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("booster", BOOSTERS)
 def test_saved_in_the_boosters_own_format_and_loaded(data, sex, booster, tmp_path):
     clf = OTFBoostingClassifier(booster, "equalized_odds", subsample=0.9, random_state=3, **SMALL)

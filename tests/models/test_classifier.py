@@ -52,6 +52,7 @@ def test_without_a_penalty_it_is_the_logistic_regression_of_scikit_learn(people)
     assert ours.coef_.shape == (1, X.shape[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regularizer", ["otf", "norm", "barycenter"])
 def test_the_violation_falls_with_alpha_and_the_objective_is_what_was_minimised(
     people, regularizer
@@ -70,6 +71,7 @@ def test_the_violation_falls_with_alpha_and_the_objective_is_what_was_minimised(
         assert m.history_[-1]["violation"] == pytest.approx(m.violation_, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("regularizer", "notion"),
     [
@@ -136,6 +138,7 @@ def test_going_on_without_fairness_reaches_the_unconstrained_model(people):
     np.testing.assert_allclose(back.predict_proba(X), free.predict_proba(X), atol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_loss_of_ones_own_is_the_regularizer(people):
     X, y, S = people
     named = OTFClassifier(regularizer="norm").fit(X, y, sensitive_features=S["sex"])
@@ -229,6 +232,7 @@ def test_clones_and_pickles_predict_the_same(people):
     assert clone(m).get_params()["alpha"] == 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["linear", "module", "function"])
 def test_mini_batches_train_modules_and_lines(people, kind):
     X, y, S = people
@@ -618,6 +622,7 @@ def test_where_nothing_is_random_no_random_number_is_drawn():
     assert state.rand() == np.random.RandomState(3).rand()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 2, 8])
 def test_a_path_of_norms_ends_no_higher_than_a_fit(seed):
     rng = np.random.RandomState(seed)

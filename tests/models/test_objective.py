@@ -149,6 +149,7 @@ def test_all_four_ways_to_train_take_it_and_alpha_0_is_the_stock_booster(people,
     np.testing.assert_array_equal(run(X, y, objective), fair)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notion", ["demographic_parity", "equalized_odds"])
 @pytest.mark.parametrize("eta", [0.1, 0.3])
 def test_the_violation_falls_with_alpha_and_no_strength_diverges(people, notion, eta):
@@ -178,6 +179,7 @@ def shifted():
     return otfair.TableEncoder().fit_transform(X), y, sex
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alpha", "left"), [(0.9, 0.12), (0.99, 0.05)])
 def test_what_is_fair_stays_fair_from_round_to_round(shifted, alpha, left):
     # The penalty's slope vanishes where scores pass through fairness; the force must not.

@@ -18,6 +18,8 @@ from otfair.reproduction._figures import (
 from otfair.reproduction._plan import Run, plan
 from otfair.reproduction._store import Result
 
+pytestmark = pytest.mark.slow
+
 ATTRIBUTES = {
     "adult": ("sex", "race"),
     "bank": ("age", "age_binned"),

@@ -13,6 +13,8 @@ from scipy import stats
 
 from otfair.reproduction import page, plan, read_csv
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).parents[2] / "docs"
 
 

@@ -20,6 +20,8 @@ from otfair.reproduction._plan import COLUMNS, Run, plan
 from otfair.reproduction._runner import reproduce
 from otfair.reproduction._store import Result, Store, read_csv
 
+pytestmark = pytest.mark.slow
+
 RUN = Run("curves", "synthetic", ("sex",), "pdp", "otf", "full", 0.5, 1e-3, 0)
 FREE = replace(RUN, columns=(), notion="", method="unfair", alpha=0.0, epsilon=0.0)
 NORM = replace(RUN, method="norm", epsilon=0.0)

@@ -9,6 +9,8 @@ from otfair.reproduction import Result, Run, plan, to_frame
 from otfair.reproduction._page import Table, page
 from otfair.reproduction._verdicts import CLAIMS, FAILS, HOLDS, MIXED, MOSTLY, UNKNOWN, Evidence
 
+pytestmark = pytest.mark.slow
+
 ATTRIBUTES = {
     "adult": ("sex", "race"),
     "bank": ("age", "age_binned"),

@@ -28,6 +28,7 @@ def small_problem(seed: int):
     return rng.uniform(1e-3, 1, n), X, notion.constraints(sensitive, labels), slack
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 200, 50))
 def test_the_reduced_program_has_the_optimum_of_the_full_one(first: int):
     for seed in range(first, first + 50):

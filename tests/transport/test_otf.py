@@ -306,6 +306,7 @@ def test_a_column_of_scores_will_do():
     assert flat.value == column.value
 
 
+@pytest.mark.slow
 def test_warnings_go_to_the_log_and_not_to_the_screen():
     code = (
         "import otfair; c = otfair.EqualOpportunity().constraints(['a', 'b'], [0, 0]); "

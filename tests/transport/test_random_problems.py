@@ -19,6 +19,8 @@ from problems import (
 
 import otfair
 
+pytestmark = pytest.mark.slow
+
 CHUNK = 50
 
 

@@ -29,6 +29,7 @@ def found():
     return audit_many().findings
 
 
+@pytest.mark.slow
 def test_the_cost_with_everybody_is_estimated_from_a_sample(found):
     held, wide, off = [], [], []
     for seed in range(5):
@@ -64,6 +65,7 @@ def test_everybody_is_the_reference_where_time_allows(found):
     assert reference_size(10**6, 2e-8, 2e-8, 1e-3) == 512
 
 
+@pytest.mark.slow
 def test_the_cost_of_many_groups_is_estimated_from_few_people():
     # Half of the people drawn are a dozen a group, too few to find prices by themselves.
     many = otfair.load_dataset("synthetic", n=2 * MANY)
