@@ -1,5 +1,6 @@
 """Classifiers that are trained to be fair."""
 
+from otfair.models._base import FairClassifier
 from otfair.models._boosting_classifier import OTFBoostingClassifier
 from otfair.models._classifier import OTFClassifier
 from otfair.models._objective import BoosterMetric, OTFObjective
@@ -7,6 +8,7 @@ from otfair.models._validation import encoded_columns
 
 __all__ = [
     "BoosterMetric",
+    "FairClassifier",
     "OTFBoostingClassifier",
     "OTFClassifier",
     "OTFObjective",

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import pickle
-
-import matplotlib
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 from joblib import parallel_config
-from matplotlib.figure import Figure
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 import otfair
-from otfair.cli._report import draw
-from otfair.tradeoff import BESIDE, METRICS, _auc, _Judge, plot_tradeoff
+from otfair.tradeoff import METRICS
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +30,6 @@ def curve(data):
         alphas=[0, 0.3, 0.9],
         n_bootstrap=40,
     )
-
-
-def test_the_weighted_auc_is_that_of_scikit_learn():
-    rng = np.random.default_rng(0)
-    h, y, w = rng.integers(0, 20, 300) / 20, rng.integers(0, 2, 300), rng.integers(0, 4, 300)
-    ranks = np.unique(h, return_inverse=True)[1]
-    assert _auc(ranks, y, w) == pytest.approx(roc_auc_score(y, h, sample_weight=w), abs=1e-12)
 
 
 def test_each_row_is_the_model_of_its_strength_judged_directly(data, curve):
@@ -101,16 +88,6 @@ def test_several_workers_judge_as_one_does(data):
     with parallel_config("threading"):  # processes would import everything again
         two = otfair.tradeoff_curve(X, data.y[:200], n_jobs=2, **settings)
     pd.testing.assert_frame_equal(two, one)
-
-
-def test_a_judge_can_be_sent_to_a_process_with_its_distances(data):
-    X, sex = otfair.TableEncoder().fit_transform(data.X), data.sensitive_features["sex"]
-    model = otfair.OTFClassifier().fit(X[:200], data.y[:200], sex[:200])
-    judge = _Judge(X[:200], data.y[:200], sex[:200], model, 3)
-    sent = pickle.loads(pickle.dumps(judge))
-    sent.weights.flags.writeable = False  # as large arrays are there
-    assert sent(model) == judge(model)
-    assert sent.geometry._cached_soft is not None
 
 
 def test_what_is_given_comes_before_the_estimators_own(data):
@@ -275,74 +252,6 @@ def test_a_group_that_the_test_part_lacks_is_said_before_training(data):
     rare = ["b"] + ["a"] * 199
     with pytest.raises(ValueError, match=r"in the (train|test) part of the split, .* one group"):
         otfair.tradeoff_curve(data.X[:200], data.y[:200], sensitive_features=rare)
-
-
-def test_the_picture_has_a_line_a_curve_and_says_where_it_starts_and_ends(curve):
-    axes = Figure().subplots()
-    plot_tradeoff({"OTF": curve, "again": curve}, axes, violation="peo")
-    assert [t.get_text() for t in axes.get_legend().get_texts()] == ["OTF", "again"]
-    assert axes.get_xlabel() == "PEO violation (test; less is fairer)"
-    assert sorted(t.get_text() for t in axes.texts) == ["α = 0", "α = 0", "α = 0.9", "α = 0.9"]
-    np.testing.assert_array_equal(axes.get_lines()[0].get_xdata(), curve["test_peo"])
-    np.testing.assert_array_equal(axes.get_lines()[0].get_ydata(), curve["test_auc"])
-
-
-def parted(axes) -> bool:
-    """Whether no two texts of a picture cover each other once it is drawn."""
-    axes.figure.draw_without_rendering()
-    boxes = [text.get_window_extent() for text in axes.texts]
-    return not any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k])
-
-
-def ends(x: float, auc: float) -> pd.DataFrame:
-    """A curve from one common point to another, with intervals."""
-    columns = {"test_pdp": np.array([0.35, x]), "test_auc": np.array([0.85, auc])}
-    low, high = ({f"{n}_{e}": v + d for n, v in columns.items()} for e, d in ENDS.items())
-    return pd.DataFrame({"alpha": [0.0, 0.9], **columns, **low, **high})
-
-
-ENDS = {"low": -0.01, "high": 0.01}
-CURVES = {"OTF": ends(0.1, 0.8), "Norm": ends(0.101, 0.8005), "Barycenter": ends(0.15, 0.79)}
-
-
-@pytest.mark.parametrize("dpi", [72, 100, 200])
-def test_labels_of_points_that_coincide_do_not_cover_each_other(dpi):
-    axes = Figure(figsize=(6, 4), dpi=dpi, layout="constrained").subplots()
-    for name, curve in CURVES.items():  # one by one as all at once
-        plot_tradeoff({name: curve}, axes)
-    assert parted(axes)
-    places = [text.get_position() for text in axes.texts]
-    # A label that nothing is in the way of stays beside its point, and the others are near.
-    assert places.count(BESIDE) == 3
-    assert min(down for _, down in places) > -40
-    whole = plot_tradeoff(CURVES, Figure(figsize=(6, 4), dpi=dpi, layout="constrained").subplots())
-    assert [text.get_position() for text in whole.texts] == places
-
-
-def test_labels_heed_what_is_drawn_besides(monkeypatch):
-    # The chosen model, far away, draws the points of both strengths together.
-    figure = draw({"OTF": ends(0.3, 0.84)}, "pdp", {"pdp": 2.0, "auc": 0.2})
-    assert parted(figure.axes[0])
-    monkeypatch.setattr("otfair.cli._report.part_labels", lambda axes: None)
-    assert not parted(draw({"OTF": ends(0.3, 0.84)}, "pdp", {"pdp": 2.0, "auc": 0.2}).axes[0])
-
-
-def test_texts_of_others_stay_where_they_are(curve):
-    axes = Figure().subplots()
-    axes.text(0.1, 0.8, "mine")
-    axes.annotate("mine, too", (0.1, 0.8), (3, 4), textcoords="offset points")
-    plot_tradeoff(curve, axes)
-    assert [text.get_position() for text in axes.texts[:2]] == [(0.1, 0.8), (3, 4)]
-
-
-def test_one_curve_is_drawn_in_a_figure_of_its_own(curve):
-    with matplotlib.rc_context({"backend": "agg"}):
-        axes = plot_tradeoff(curve, violation="otf_cost", part="train")
-        assert axes.get_legend() is None
-        assert axes.get_ylabel() == "AUC (train)"
-        plt.close(axes.figure)
-    with pytest.raises(ValueError, match="must be one of violation, pdp, peo"):
-        plot_tradeoff(curve, violation="gap")
 
 
 def test_the_violation_of_a_notion_is_that_of_its_own_columns():
