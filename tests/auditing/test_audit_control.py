@@ -104,7 +104,7 @@ def test_two_conditions_have_distances_of_their_own(data):
 
 
 def test_a_weight_counts_as_copies_in_bins_and_quarters(data, monkeypatch):
-    monkeypatch.setattr(_groups, "ENTRIES", 1)  # 16 bins of age
+    monkeypatch.setattr(_groups, "MAX_ENTRIES", 1)  # 16 bins of age
     rng = np.random.default_rng(0)
     weight = rng.choice([1, 2, 9], 300)
     wealth, age = rng.lognormal(size=300), rng.gamma(2, 10, 300)
@@ -126,11 +126,11 @@ def test_a_weight_counts_as_copies_in_bins_and_quarters(data, monkeypatch):
 
 
 def test_too_many_conditions_are_refused(data, monkeypatch):
-    monkeypatch.setattr(_groups, "MOST_TYPES", 100)
+    monkeypatch.setattr(_groups, "MAX_TYPES", 100)
     within = pd.DataFrame({"a": np.arange(300) % 40, "b": np.arange(300) % 37})
     with pytest.raises(ValueError, match=r"more than 100\. Condition on fewer columns"):
         audit(data, control_features=within.astype(str))
-    monkeypatch.setattr(_groups, "ENTRIES", 120 * 300)  # a number may have more types
+    monkeypatch.setattr(_groups, "MAX_ENTRIES", 120 * 300)  # a number may have more types
     age = np.random.default_rng(0).random(300)
     with pytest.raises(ValueError, match=r"'age' would compare .*, more than 120\."):
         otfair.audit(

@@ -1,6 +1,7 @@
 """Audits: how unfair scores are, to whom, and what it would take, as tables, JSON and a page."""
 
-from otfair.auditing._audit import Audit, audit
+from otfair.auditing._audit import Audit
+from otfair.auditing._pipeline import audit
 from otfair.auditing._results import (
     Cost,
     Curve,

@@ -19,8 +19,12 @@ SHOWN = 40  # values in all
 EDGE = 1e-12  # a share that is nearer to 0 or 1 is one of them
 
 
-def regions(audited: Audited, features: Features, pairs: Pairs) -> tuple[Region, ...]:
+def find_regions(
+    audited: Audited, features: Features | None, pairs: Pairs | None
+) -> tuple[Region, ...]:
     """Rank values of columns by how much more they give or receive than their share of score."""
+    if features is None or pairs is None:
+        return ()
     n, w = len(audited), audited.weight
     given = np.bincount(pairs.giver, pairs.mass, n)
     received = np.bincount(pairs.receiver, pairs.mass, n)

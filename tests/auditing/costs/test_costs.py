@@ -81,7 +81,7 @@ def test_a_continuous_attribute_is_not_binned_where_its_values_are_few_enough():
 
 
 def test_bins_of_a_continuous_attribute_are_told(data, monkeypatch):
-    monkeypatch.setattr(_groups, "ENTRIES", 20 * N)
+    monkeypatch.setattr(_groups, "MAX_ENTRIES", 20 * N)
     h, age = np.asarray(data.truth.scores), np.random.default_rng(0).gamma(2, 10, N)
     h = np.clip(h + 0.01 * age, 0, 1)
     a = otfair.audit(h, data.X, sensitive_features={"age": age}, n_bootstrap=0)

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from otfair.auditing._groups import Compared
+from otfair.auditing._groups import Comparison
 from otfair.auditing._reading import Audited
 from otfair.auditing._resampling import by_cell, estimate, resample
 from otfair.auditing._results import Cost, Estimate, Flow, Pairs
@@ -25,10 +25,10 @@ from otfair.transport import TransportError, adjusted_otf, exact_otf
 
 
 def cost_of_fairness(
-    audited: Audited, compared: Compared, distances: TypeDistances | None, counts: np.ndarray
+    audited: Audited, comparison: Comparison, distances: TypeDistances | None, counts: np.ndarray
 ) -> Cost:
     """Return the costs of fairness under one notion for one attribute, or why there are none."""
-    people, w = compared.people, audited.weight
+    people, w = comparison.people, audited.weight
     h = np.maximum(audited.scores, MIN_SCORE)
     cost = Cost(least_moved=_least_moved(people, h, counts))
     if distances is None:
@@ -41,7 +41,7 @@ def cost_of_fairness(
             sampling = extrapolate_cost(people, h, distances, solved)
     except TransportError as error:
         return replace(cost, failure=f"no cheapest plan was found: {error}")
-    pairs, shown = _pairs(compared, solved.plan, distances, total)
+    pairs, shown = _pairs(comparison, solved.plan, distances, total)
     moved = float(pairs.mass.sum())
     fair = _scores_after(audited, pairs, total)
     exact = _interval(people, solved, w * h, distances.nearest, counts)
@@ -61,8 +61,8 @@ def cost_of_fairness(
         distance=exact.value / moved if moved else 0.0,
         destinations=len(h) if distances.reference is None else len(distances.reference),
         sampling=None if sampling is None else (sampling.low, sampling.high),
-        bins=compared.bins,
-        left=_correlation_left(audited, compared, fair) if compared.bins else None,
+        bins=comparison.bins,
+        left=_correlation_left(audited, comparison, fair) if comparison.bins else None,
         piled=float(fair.max()),
         types=shown,
         flows=_flows(pairs, shown),
@@ -157,15 +157,15 @@ def _lagrangian(
 
 
 def _pairs(
-    compared: Compared, plan: sp.csr_array, distances: TypeDistances, total: float
+    comparison: Comparison, plan: sp.csr_array, distances: TypeDistances, total: float
 ) -> tuple[Pairs, tuple[str, ...]]:
     """Return who gives to whom, and names of the types that are shown."""
     coo = plan.tocoo()
     i, k = coo.coords
-    crosses = (k != compared.people.types.numpy()[i]) & (coo.data > MIN_SCORE)
+    crosses = (k != comparison.people.types.numpy()[i]) & (coo.data > MIN_SCORE)
     i, k, mass = i[crosses], k[crosses], coo.data[crosses] / total
     receiver, distance = distances.person[i, k], distances.nearest[i, k].astype(np.float64)
-    shown = type_people(compared.strata, [compared.groups], compared.people.weight)
+    shown = type_people(comparison.strata, [comparison.groups], comparison.people.weight)
     order = np.lexsort([i, distance, -mass])
     i, receiver = i[order], receiver[order]
     return Pairs(
@@ -202,13 +202,13 @@ def _scores_after(audited: Audited, pairs: Pairs, total: float) -> np.ndarray:
     return np.asarray(audited.scores + change * total / audited.weight)
 
 
-def _correlation_left(audited: Audited, compared: Compared, fair: np.ndarray) -> float:
+def _correlation_left(audited: Audited, comparison: Comparison, fair: np.ndarray) -> float:
     """Return the largest correlation with a continuous attribute that its bins leave."""
-    assert compared.numbers is not None
+    assert comparison.numbers is not None
     left = [0.0]
-    for k in range(len(compared.strata.names)):
-        inside = compared.strata.codes == k
-        s, f, w = (x[inside] for x in (compared.numbers, fair, audited.weight))
+    for k in range(len(comparison.strata.names)):
+        inside = comparison.strata.codes == k
+        s, f, w = (x[inside] for x in (comparison.numbers, fair, audited.weight))
         if len(w) > 1 and np.ptp(s) > 0 and np.ptp(f) > 0:
             C = np.cov(s, f, aweights=w)
             left.append(abs(float(C[0, 1] / np.sqrt(C[0, 0] * C[1, 1]))))

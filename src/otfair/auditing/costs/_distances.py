@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from otfair.auditing._features import Features
-from otfair.auditing._groups import Compared
+from otfair.auditing._groups import Comparison
 from otfair.auditing._reading import Audited
 from otfair.auditing.costs._sampling import MIN_SCORE, sample_by_mass, stratified_sample
 from otfair.geometry import PointCloud
@@ -164,7 +164,7 @@ class Distances:
         self,
         audited: Audited,
         features: Features | None,
-        compared: list[Compared],
+        comparisons: list[Comparison],
         *,
         epsilon: float,
         seed: int,
@@ -177,27 +177,27 @@ class Distances:
         self._reference = reference
         if self._measure is not None and reference is None:
             nearest, soft = self._measure.seconds_per_pair()
-            passes = len({c.fine_key for c in compared})
+            passes = len({c.fine_key for c in comparisons})
             # As many people as may receive are measured to all, to say what the sample adds.
             self._reference = reference_size(
                 len(audited), passes * (nearest + soft), passes * (2 * nearest + soft), seconds
             )
         self._last: tuple[object, TypeDistances] | None = None
 
-    def of(self, compared: Compared) -> TypeDistances | None:
+    def of(self, comparison: Comparison) -> TypeDistances | None:
         """Return the distances to the types of one comparison; None without features."""
         if self._measure is None:
             return None
-        fine, count = compared.fine, int(compared.fine.max()) + 1
-        if self._last is None or self._last[0] != compared.fine_key:
+        fine, count = comparison.fine, int(comparison.fine.max()) + 1
+        if self._last is None or self._last[0] != comparison.fine_key:
             self._last = None  # the old ones go before the new ones come
             measured = self._measure.to_types(
                 fine, count, self._weight, self._mass, self._reference
             )
-            self._last = (compared.fine_key, measured)
+            self._last = (comparison.fine_key, measured)
         parts = np.zeros(count, dtype=np.int64)
-        parts[fine] = compared.people.types.numpy()
-        return self._last[1].merged(parts, len(compared.people.type_names))
+        parts[fine] = comparison.people.types.numpy()
+        return self._last[1].merged(parts, len(comparison.people.type_names))
 
 
 def reference_size(n: int, whole: float, sampled: float, budget: float) -> int | None:

@@ -15,8 +15,8 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from otfair._io.rendering import templates
-from otfair.auditing._groups import FEW, WIDE
 from otfair.auditing._results import Finding
+from otfair.auditing._violations import MAX_WIDTH, MIN_PEOPLE
 from otfair.auditing.report import _charts, _words
 from otfair.auditing.report._pairs import ALIKE_WITHIN, pairs
 from otfair.auditing.report._words import short
@@ -43,8 +43,8 @@ def page(audit: Audit) -> str:
         ],
         script=Markup(script),  # ours, not the user's
         script_hash=digest,
-        few=FEW,
-        wide=WIDE,
+        min_people=MIN_PEOPLE,
+        max_width=MAX_WIDTH,
         pairs=lambda finding: pairs(audit, finding),
         alike_within=ALIKE_WITHIN,
         open_pairs=OPEN_PAIRS,

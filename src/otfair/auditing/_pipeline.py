@@ -1,0 +1,233 @@
+"""An audit of scores, step by step: read, compare, measure, move, record."""
+
+from __future__ import annotations
+
+import math
+import platform
+import time
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+import numpy as np
+
+from otfair._io.arrays import Array
+from otfair._io.progress import track
+from otfair.auditing._audit import Audit
+from otfair.auditing._curves import curves
+from otfair.auditing._features import choose_columns, read_features
+from otfair.auditing._groups import compare, read_notions
+from otfair.auditing._reading import read
+from otfair.auditing._regions import find_regions
+from otfair.auditing._resampling import draw
+from otfair.auditing._results import Finding, Record
+from otfair.auditing._violations import measure_violation
+from otfair.auditing.costs import Distances, cost_of_fairness
+from otfair.notions import Notion
+from otfair.tables import Columns, as_columns, same_people
+
+LIBRARIES = ("numpy", "scipy", "torch", "pandas", "scikit-learn")
+FOR_DISTANCES = 0.6  # of the time budget; the rest is for checking, solving and resampling
+
+
+def audit(
+    scores: Array,
+    X: Array = None,
+    *,
+    sensitive_features: Array,
+    labels: Array = None,
+    notions: Sequence[str | Notion] | str | Notion | None = None,
+    threshold: float = 0.5,
+    sample_weight: Array = None,
+    continuous: Columns = (),
+    categorical: Columns = (),
+    positive_label: object = None,
+    drop: Iterable[str] = (),
+    keep: Iterable[str] = (),
+    control_features: Array = None,
+    skip_unscored: bool = False,
+    epsilon: float = 1e-3,
+    n_bootstrap: int = 200,
+    random_state: int = 0,
+    time_budget: float = 300.0,
+    reference: int | None = None,
+    title: str = "",
+    verbose: bool = False,
+) -> Audit:
+    """Audit scores, whatever model made them: how unfair they are, to whom, and what it would take.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n,)
+        Scores in [0, 1], or decisions as 0 and 1.
+    X : table or array-like of shape (n, p), default=None
+        Features that say who is like whom. Columns that look like identifiers are left out, as are
+        copies of what is sensitive, of the labels and of the scores. Without `X`, or where no
+        column is left, distances are ignored.
+    sensitive_features : table or array-like of shape (n,) or (n, k)
+        One or many columns, each audited by itself.
+    labels : array-like of shape (n,), default=None
+        Outcomes, with two values.
+    notions : str, Notion or sequence of them, default=None
+        By default demographic parity and, with labels, equalized odds. A notion that is
+        `intersectional` has its groups crossed into one attribute, and is audited by it.
+    threshold : float, default=0.5
+        A score above it is a positive decision.
+    sample_weight : array-like of shape (n,), default=None
+        A row of weight w counts as w copies.
+    continuous : str, int or iterable of them, default=()
+        Sensitive columns to read as numbers, besides those that a notion names.
+    categorical : str, int or iterable of them, default=()
+        Sensitive columns to read as groups, besides those that a notion names.
+    positive_label : object, default=None
+        Which label is positive, where its name does not tell.
+    drop : iterable of str, default=()
+        Columns of `X` to leave out.
+    keep : iterable of str, default=()
+        Columns of `X` to use even if they look like identifiers, or like copies.
+    control_features : table or array-like of shape (n,) or (n, k), default=None
+        Columns within whose values people are compared too, by conditional parity; numbers in
+        quarters.
+    skip_unscored : bool, default=False
+        Whether to leave rows without a score out, and count them, where it is an error else.
+    epsilon : float, default=1e-3
+        Smoothing of the smooth cost, in units of the typical distance.
+    n_bootstrap : int, default=200
+        Resamples of people for the intervals.
+    random_state : int, default=0
+        Seed of resamples and reference samples.
+    time_budget : float, default=300.0
+        Seconds. Where distances between all people would take longer, score may go to a reference
+        sample only, and the result says what this adds to the cost.
+    reference : int, default=None
+        Size of that sample, to have the same one on every machine.
+    title : str, default=""
+        Title of the report, such as what was scored, by which model and when.
+    verbose : bool, default=False
+        Whether to show progress on stderr.
+
+    Returns
+    -------
+    Audit
+        What was found, with `summary()`, `to_html()` and `to_json()`.
+
+    Examples
+    --------
+    >>> import otfair
+    >>> data = otfair.load_dataset("synthetic", n=500)
+    >>> sex = data.sensitive_features["sex"]
+    >>> found = otfair.audit(data.truth.scores, data.X, sensitive_features=sex, labels=data.y)
+    >>> found.summary()[["notion", "attribute", "violation", "moved", "distance"]].round(2)
+                   notion attribute  violation  moved  distance
+    0  demographic_parity       sex       0.35   0.13      0.30
+    1      equalized_odds       sex       0.33   0.09      0.27
+    """
+    started = time.perf_counter()
+    _check_settings(threshold, epsilon, n_bootstrap, random_state, time_budget, reference)
+    settings: dict[str, object] = {
+        "threshold": float(threshold), "epsilon": float(epsilon), "n_bootstrap": int(n_bootstrap),
+        "random_state": int(random_state), "time_budget": float(time_budget),
+        "reference": None if reference is None else int(reference),
+        "skip_unscored": bool(skip_unscored),
+    }  # fmt: skip
+    same_people(
+        {
+            "scores": scores, "X": X, "sensitive_features": sensitive_features, "labels": labels,
+            "sample_weight": sample_weight, "control_features": control_features,
+        }
+    )  # fmt: skip
+    asked = read_notions(notions, labels is not None)
+    people = read(
+        scores, X, sensitive_features, labels, sample_weight,
+        continuous=_all_names(continuous, *(notion.continuous for notion in asked)),
+        categorical=_all_names(categorical, *(notion.categorical for notion in asked)),
+        positive_label=positive_label,
+        control_features=control_features, skip_unscored=skip_unscored,
+    )  # fmt: skip
+    comparisons = compare(people, asked)
+    choice = choose_columns(people, drop, keep)
+    features = read_features(choice, people.weight)
+    n = len(people)
+    with track(None, "audit", 2 * len(comparisons) + 1, verbose=verbose, leave=False) as bar:
+        distances = Distances(
+            people, features, comparisons,
+            epsilon=epsilon, seed=random_state, reference=reference,
+            seconds=FOR_DISTANCES * time_budget,
+        )  # fmt: skip
+        bar.update()
+        counts = draw(n, n_bootstrap, random_state)
+        findings = []
+        for c in comparisons:
+            violation = measure_violation(people, c, threshold, counts)
+            bar.update()
+            cost = cost_of_fairness(people, c, distances.of(c), counts)
+            findings.append(
+                Finding(
+                    notion=c.notion.name,
+                    facts=c.notion,
+                    attribute=c.attribute,
+                    violation=violation,
+                    cost=cost,
+                    regions=find_regions(people, features, cost.pairs),
+                )
+            )
+            bar.update()
+    shown = {c.attribute: c.groups for c in comparisons}
+    record = Record(
+        title=title,
+        score=people.score,
+        weight=people.weighted,
+        rows_received=people.received,
+        rows_used=n,
+        dropped=people.dropped,
+        outcome=people.outcomes[1],
+        columns_used=() if features is None else tuple(map(str, features.table.columns)),
+        columns_left_out=choice.left_out,
+        notes=(
+            *choice.notes,
+            *(f"{f.attribute}, {f.notion}: {f.cost.failure}" for f in findings if f.cost.failure),
+        ),
+        missing={} if features is None else features.missing,
+        settings=settings
+        | {"notions": sorted({c.notion.name for c in comparisons})}
+        | {"control": [str(c.name) for c in people.controls]}
+        | {"continuous": [str(c.name) for c in people.columns if c.values.dtype.kind == "f"]},
+        versions={name: version(name) for name in ("otfair", *LIBRARIES)}
+        | {"python": platform.python_version()},
+        checksum=people.checksum,
+        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        seconds=time.perf_counter() - started,
+    )
+    return Audit(
+        findings=tuple(findings),
+        curves=tuple(curve for groups in shown.values() for curve in curves(people, groups)),
+        record=record,
+        people=people,
+        features=features,
+    )
+
+
+def _all_names(*chosen: Columns) -> list[str | int]:
+    """Return the columns that any of several settings names."""
+    return [name for one in chosen for name in as_columns(one)]
+
+
+def _check_settings(
+    threshold: float, epsilon: float, n_bootstrap: int, random_state: int, time_budget: float,
+    reference: int | None,
+) -> None:  # fmt: skip
+    if not math.isfinite(threshold) or not 0 <= threshold <= 1:
+        raise ValueError(f"`threshold` must lie in [0, 1]; received {threshold!r}.")
+    if not 0 < epsilon < math.inf:
+        raise ValueError(f"`epsilon` must be positive and finite; received {epsilon!r}.")
+    if n_bootstrap < 0:
+        raise ValueError(f"`n_bootstrap` must not be negative; received {n_bootstrap!r}.")
+    if not isinstance(random_state, (int, np.integer)) or random_state < 0:
+        raise ValueError(
+            f"`random_state` (on the command line, `--seed`) must be a whole number from 0 on, so "
+            f"that the audit can be repeated; received {random_state!r}. Pass one, such as 0."
+        )
+    if not time_budget > 0:
+        raise ValueError(f"`time_budget` must be positive, in seconds; received {time_budget!r}.")
+    if reference is not None and reference < 1:
+        raise ValueError(f"`reference` must be at least one person; received {reference!r}.")

@@ -1,0 +1,147 @@
+"""How unfair the scores are to the groups of one attribute, by one notion, with intervals.
+
+Maths: docs/audit.md. Everything is a function of sums over (group, stratum) cells.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from otfair.auditing._groups import Comparison
+from otfair.auditing._reading import Audited
+from otfair.auditing._resampling import by_cell, estimate, resample
+from otfair.auditing._results import Estimate, Group, Violation
+
+MIN_PEOPLE = 30  # of a group; fewer are too few to say
+MAX_WIDTH = 0.2  # of the interval of a rate; a wider one says too little
+ROUNDING = 1e-24  # of the largest square: a smaller spread is that of equal numbers
+
+
+def measure_violation(
+    audited: Audited, comparison: Comparison, threshold: float, counts: np.ndarray
+) -> Violation:
+    """Return correlations, differences and ratios; `counts` (R, n) are those of resamples."""
+    h, w = audited.scores, audited.weight
+    y = None if comparison.notion.within_labels else audited.labels  # all alike within a label
+    names = [str(v) for v in comparison.groups.values]
+    G, S = len(names), len(comparison.strata.names)
+    inside = comparison.strata.codes >= 0
+    cells = np.where(inside, comparison.strata.codes * G + comparison.groups.codes, -1)
+    strata = np.where(inside, comparison.strata.codes, -1)
+    centre, z = _centred(h, w, strata, S)  # centred numbers cancel less
+    columns = [w, w * z, w * z**2, w * (h > threshold)] + ([] if y is None else [w * y])
+    A = by_cell(cells, S * G, *columns)
+    s = comparison.numbers
+    if s is not None:
+        _, s = _centred(s / np.abs(s).max(), w, strata, S)
+        A = sp.csr_array(sp.vstack([A, by_cell(strata, S, w * s, w * s**2, w * s * z)]))
+    sums = resample(A, counts)  # (R, q S G [+ 3 S])
+    cut = len(columns) * S * G
+    W, first, second, positive, *labelled = np.moveaxis(
+        sums[:, :cut].reshape(len(sums), len(columns), S, G), 1, 0
+    )
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean, rate = centre[:, None] + first / W, positive / W
+        base = labelled[0] / W if labelled else None
+        count = W[0] ** 2 / np.bincount(cells[inside], w[inside] ** 2, S * G).reshape(S, G)
+        rng = np.random.default_rng(0)
+        mean, rate = (_with_doubt(values, count, rng) for values in (mean, rate))
+        base = None if base is None else _with_doubt(base, count, rng)
+        least = ROUNDING * float(np.abs(h).max()) ** 2
+        if s is None:
+            rows = _group_correlations(W, first, second, least)  # (R, S, G)
+        else:
+            moments = np.moveaxis(sums[:, cut:].reshape(len(sums), 3, S), 1, 0)
+            rows = _correlations(W, first, second, moments, least)[..., None]  # (R, S, 1)
+        largest = np.abs(rows).max((1, 2))
+        off = np.abs(rows[1:] - rows[0]).max((1, 2))
+    tied = np.abs(rows[0]) >= (1 - 1e-9) * largest[0]  # as two groups are, but for rounding
+    worst = np.unravel_index(int(np.where(tied, rows[0], np.inf).argmin()), rows[0].shape)
+    sizes = np.bincount(cells[inside], minlength=S * G).reshape(S, G)
+    stratum_names = comparison.strata.names
+    within = f", {stratum_names[worst[0]]}" if stratum_names[worst[0]] else ""
+
+    def group(stratum: int, g: int) -> Group:
+        rate_of = estimate(rate[:, stratum, g], 0.0, 1.0)
+        wide = rate_of.high - rate_of.low > MAX_WIDTH
+        return Group(
+            group=names[g],
+            stratum=stratum_names[stratum],
+            people=int(sizes[stratum, g]),
+            mean_score=estimate(mean[:, stratum, g], 0.0, 1.0),
+            rate=rate_of,
+            base_rate=None if base is None else estimate(base[:, stratum, g], 0.0, 1.0),
+            small=bool(sizes[stratum, g] < MIN_PEOPLE or wide),
+        )
+
+    return Violation(
+        value=estimate(largest, 0.0, 1.0),
+        worst=(comparison.attribute if s is not None else names[worst[1]]) + within,
+        chance=float(np.percentile(off, 95)) if len(off) else float("nan"),
+        mean_difference=_spread(mean),
+        mean_ratio=_ratio(mean),
+        rate_difference=_spread(rate),
+        rate_ratio=_ratio(rate),
+        groups=tuple(group(stratum, g) for stratum, g in np.argwhere(sizes)),
+    )
+
+
+def _centred(
+    x: np.ndarray, w: np.ndarray, strata: np.ndarray, S: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean of each stratum, (S,), and numbers less that of their own, (n,)."""
+    inside = strata >= 0
+    size, total = (np.bincount(strata[inside], v[inside], S) for v in (w, w * x))
+    mean = total / np.where(size > 0, size, 1.0)
+    return mean, x - mean[strata]
+
+
+def _with_doubt(values: np.ndarray, count: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw shares that no resample changes, (R, S, G), from what else they could have been.
+
+    Forty decisions out of forty are no proof of certainty, nor is a single score. With a uniform
+    prior, shares of (S, G) `count` people have a beta distribution, which agrees with Wilson.
+    """
+    again = np.where(np.isnan(values), values[0], values)
+    out = values.copy()
+    same = np.ptp(again, axis=0) <= 1e-12 * np.abs(values[0])
+    for cell in zip(*np.nonzero(same & (count > 0))):
+        share, n = np.clip(values[0][cell], 0.0, 1.0), count[cell]
+        out[1:, *cell] = rng.beta(n * share + 1, n * (1 - share) + 1, len(values) - 1)
+    return out
+
+
+def _group_correlations(
+    W: np.ndarray, first: np.ndarray, second: np.ndarray, least: float
+) -> np.ndarray:
+    """Pearson correlation of scores and each group within its stratum, (R, S, G)."""
+    size = W.sum(-1, keepdims=True)
+    centre = first.sum(-1, keepdims=True) / size
+    spread = second.sum(-1, keepdims=True) / size - centre**2
+    share = W / size
+    rows = (first / W - centre) * np.sqrt(share / (1 - share) / spread)
+    return np.where(np.isfinite(rows) & (spread > least), rows, 0.0)
+
+
+def _correlations(
+    W: np.ndarray, first: np.ndarray, second: np.ndarray, moments: np.ndarray, least: float
+) -> np.ndarray:
+    """Pearson correlation of scores and a continuous attribute within each stratum, (R, S)."""
+    size, h, hh = (x.sum(-1) for x in (W, first, second))
+    h, hh, s, ss, hs = (x / size for x in (h, hh, *moments))
+    spread, own = hh - h**2, ss - s**2
+    rows = (hs - h * s) / np.sqrt(spread * own)
+    return np.where(np.isfinite(rows) & (spread > least) & (own > ROUNDING), rows, 0.0)
+
+
+def _spread(values: np.ndarray) -> Estimate:
+    """Largest difference between groups of a stratum, (R, S, G)."""
+    high, low = np.fmax.reduce(values, -1), np.fmin.reduce(values, -1)  # NaN where all are
+    return estimate(np.where(high > low, high - low, 0.0).max(-1), 0.0, 1.0)
+
+
+def _ratio(values: np.ndarray) -> Estimate:
+    """Smallest ratio of two groups of a stratum, (R, S, G); 1 where all are 0."""
+    high, low = np.fmax.reduce(values, -1), np.fmin.reduce(values, -1)
+    return estimate(np.where(high > 0, low / np.where(high > 0, high, 1.0), 1.0).min(-1), 0.0, 1.0)
