@@ -11,10 +11,9 @@ from otfair.reproduction._figures import (
     draw_curves,
     draw_postprocess,
     draw_violins,
-    to_frame,
-    violins,
     write_figures,
 )
+from otfair.reproduction._frames import to_frame, violins
 from otfair.reproduction._plan import Run, plan
 from otfair.reproduction._store import Result
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from otfair.reproduction._figures import PANELS, Panel, panel_runs, shown
+from otfair.reproduction._frames import PANELS, Panel, panel_runs, select, shown
 
 SHARES = (0.75, 0.5, 0.25, 0.1)  # of the unfair model's violation
 INTERVAL = 3  # splits from which on a difference is given an interval
@@ -70,8 +70,7 @@ def _curves(frame: pd.DataFrame, protocol: str) -> pd.DataFrame:
     """Return what a comparison needs of a protocol's runs; fewer columns are copied faster."""
     settings = ["dataset", "columns", "notion", "method", "alpha", "split", "sweeps"]
     measured = [name for name in frame if str(name).startswith(("test_", "train_"))]
-    frame = frame[(frame["experiment"] == "curves") & (frame["protocol"] == protocol)]
-    return frame[[*settings, *measured]]
+    return select(frame, experiment="curves", protocol=protocol)[[*settings, *measured]]
 
 
 def _curve(runs: pd.DataFrame, notion: str, method: str) -> pd.DataFrame:
@@ -112,11 +111,11 @@ def at(curve: pd.DataFrame, split: int, x: str, y: str, target: float) -> float:
 def compare(frame: pd.DataFrame, protocol: str, part: str) -> pd.DataFrame:
     """Compare OTF with the norm and the barycenter in every panel, notion and share.
 
-    Columns: dataset, attribute, notion, against, share, difference, ran (splits in all).
+    `ran` is the number of splits in all.
     """
     frame = _curves(frame, protocol)
     panels = {panel: panel_runs(frame, panel) for panel in PANELS}
-    rows = []
+    columns, rows = ["dataset", "attribute", "notion", "against", "share", "difference", "ran"], []
     for panel, notion, other in product(PANELS, ("pdp", "peo"), ("norm", "barycenter")):
         x, y = f"{part}_{notion}_{panel[1]}", f"{part}_auc"
         own, theirs = (_curve(panels[panel], notion, method) for method in ("otf", other))
@@ -125,16 +124,5 @@ def compare(frame: pd.DataFrame, protocol: str, part: str) -> pd.DataFrame:
         )
         for share in SHARES if ran else ():
             found = difference(own, theirs, own, x, y, share)
-            rows.append(
-                {
-                    "dataset": panel[0],
-                    "attribute": panel[1],
-                    "notion": notion,
-                    "against": other,
-                    "share": share,
-                    "difference": found,
-                    "ran": len(ran),
-                }
-            )
-    columns = ["dataset", "attribute", "notion", "against", "share", "difference", "ran"]
+            rows.append((*panel[:2], notion, other, share, found, len(ran)))
     return pd.DataFrame(rows, columns=columns)

@@ -14,23 +14,20 @@ from scipy.stats import gaussian_kde
 
 from otfair._io.files import write_bytes
 from otfair._io.rendering import drawn
+from otfair.reproduction._frames import (
+    BOTH,
+    PANELS,
+    panel_runs,
+    select,
+    shown,
+    title,
+    to_frame,
+    violins,
+)
 from otfair.reproduction._plan import VIOLIN_EPSILONS
 from otfair.reproduction._store import Result
 from otfair.reproduction._train import POSTPROCESS_EPOCHS, QUANTILES
 
-# Dataset, attribute by which violations are judged, columns that penalties were trained on. By two
-# attributes together it is the larger of the shares that are left of the unfair model's violations.
-Panel = tuple[str, str, tuple[str, ...]]
-BOTH = "sex+race"
-PANELS: tuple[Panel, ...] = (
-    ("adult", "sex", ("sex", "race")),
-    ("adult", "race", ("sex", "race")),
-    ("adult", BOTH, ("sex", "race")),
-    ("bank", "age_binned", ("age_binned",)),
-    ("bank", "age", ("age",)),
-    ("dutch", "sex", ("sex",)),
-    ("diabetes", "gender", ("gender",)),
-)
 STYLES = {
     "unfair": ("Unfair", "#000000", "s"),
     "barycenter": ("Barycenter", "#cc79a7", "^"),
@@ -42,49 +39,9 @@ LINES = {"barycenter": ":", "norm": "--", "otf": "-", "coordinate": "-."}
 GROUPS = {"Female": "#e69f00", "Male": "#0072b2"}
 
 
-def to_frame(results: Iterable[Result]) -> pd.DataFrame:
-    """Return one row a run that succeeded: its configuration and its metrics."""
-    rows = [{**vars(r.run), **r.metrics, "seconds": r.seconds} for r in results if not r.error]
-    frame = pd.DataFrame(rows)
-    keys = ["dataset", "protocol", "split"]
-    free = frame[(frame["method"] == "unfair") & (frame["experiment"] == "curves")]
-    for name in [f"{part}_{notion}" for part in ("train", "test") for notion in ("pdp", "peo")]:
-        each = [f"{name}_{attribute}" for attribute in BOTH.split("+")]
-        if set(each) <= set(frame):
-            unfair = frame[keys].merge(free[[*keys, *each]], on=keys, how="left")[each]
-            shares = frame[each].to_numpy(float) / unfair.to_numpy(float)
-            frame[f"{name}_{BOTH}"] = shares.max(axis=1)
-    return frame
-
-
-def panel_runs(frame: pd.DataFrame, panel: Panel) -> pd.DataFrame:
-    """Return the runs that a panel shows: of its columns, the barycenter's, the unfair model's."""
-    dataset, attribute, columns = panel
-    if f"test_pdp_{attribute}" not in frame:
-        return frame[:0]
-    frame = frame[(frame["dataset"] == dataset) & frame[f"test_pdp_{attribute}"].notna()]
-    own = frame["columns"].map(lambda c: c == columns)
-    # The barycenter is trained on one column, and judged by every one; on the same splits.
-    others = frame["method"].isin(["unfair", "barycenter"])
-    if own.any():
-        others &= frame["split"].isin(frame[own]["split"])
-    return frame[own | others]
-
-
-def shown(runs: pd.DataFrame, method: str, notion: str) -> pd.DataFrame:
-    """Return a method's runs that count under a notion: those that optimised it, if they do."""
-    own = runs[(runs["method"] == method) & (runs["sweeps"] != 1)]
-    return own[own["notion"] == notion] if method in ("otf", "norm", "coordinate") else own
-
-
-def title(panel: Panel) -> str:
-    """Name a panel."""
-    return f"{panel[0].capitalize()}, {panel[1].replace('+', ' and ')}"
-
-
 def draw_curves(frame: pd.DataFrame, protocol: str, part: str) -> Figure:
     """Draw AUC against violation: means over splits, with the ellipse of the mean's one sigma."""
-    frame = frame[(frame["experiment"] == "curves") & (frame["protocol"] == protocol)]
+    frame = select(frame, experiment="curves", protocol=protocol)
     panels = [p for p in PANELS if len(panel_runs(frame, p))]
     cells = [(notion, panel) for notion in ("pdp", "peo") for panel in panels]
     columns = min(4, len(panels))
@@ -164,7 +121,7 @@ def _ellipse(x: np.ndarray, y: np.ndarray, colour: str) -> Ellipse:
 
 def draw_postprocess(frame: pd.DataFrame) -> Figure:
     """Draw the three costs and PDP by epoch: mean over seeds and its one-sigma band."""
-    runs = frame[(frame["experiment"] == "postprocess") & (frame["protocol"] == "paper")]
+    runs = select(frame, experiment="postprocess", protocol="paper")
     figure = Figure(figsize=(8.4, 3.4), layout="constrained")
     costs, violation = figure.subplots(1, 2)
     epochs = np.arange(1, 2 * POSTPROCESS_EPOCHS + 1)
@@ -172,7 +129,7 @@ def draw_postprocess(frame: pd.DataFrame) -> Figure:
     for name, colour in colours.items():
         _band(costs, epochs, np.array(runs[name].tolist()), colour, name)
     costs.set_yscale("symlog", linthresh=1e-6)
-    costs.set(xlabel="epoch", ylabel="cost a person (mean over batches)")
+    costs.set(xlabel="epoch", ylabel="cost per person (mean over batches)")
     costs.legend(frameon=False)
     _band(violation, epochs, np.array(runs["pdp"].tolist()), "#2f6db5", "PDP violation")
     violation.set(xlabel="epoch", ylabel="PDP violation (train)", ylim=(0, None))
@@ -188,21 +145,6 @@ def _band(axes: Axes, x: np.ndarray, series: np.ndarray, colour: str, label: str
     mean, sigma = series.mean(0), series.std(0, ddof=1 if len(series) > 1 else 0)
     axes.plot(x, mean, color=colour, lw=1.5, label=label)
     axes.fill_between(x, mean - sigma, mean + sigma, color=colour, alpha=0.2, lw=0)
-
-
-def violins(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the runs of each grid of violins, by the name of its figure."""
-    frame = frame[(frame["experiment"] == "epsilon") & (frame["split"] == 0)]
-    grids = {
-        "epsilon": ("full", "otf"),
-        "epsilon_paper": ("paper", "otf"),
-        "epsilon_published": ("paper", "coordinate"),
-    }
-    found = {
-        name: frame[(frame["protocol"] == protocol) & (frame["method"] == method)]
-        for name, (protocol, method) in grids.items()
-    }
-    return {name: runs for name, runs in found.items() if len(runs)}
 
 
 def draw_violins(frame: pd.DataFrame) -> Figure:
@@ -249,7 +191,7 @@ def write_figures(results: Iterable[Result], folder: Path) -> list[Path]:
     frame = to_frame(results)
     figures: dict[str, Figure] = {}
     for protocol in ("full", "paper"):
-        own = frame[(frame["experiment"] == "curves") & (frame["protocol"] == protocol)]
+        own = select(frame, experiment="curves", protocol=protocol)
         if any(len(panel_runs(own, panel)) for panel in PANELS):
             for part in ("test", "train"):
                 figures[f"curves_{protocol}_{part}"] = draw_curves(frame, protocol, part)

@@ -13,7 +13,8 @@ import pandas as pd
 from otfair._io.files import write_bytes
 from otfair._io.rendering import templates
 from otfair.reproduction._claims import INTERVAL, SHARES, Difference, at, curve, difference
-from otfair.reproduction._figures import BOTH, PANELS, STYLES, title, to_frame, violins
+from otfair.reproduction._figures import STYLES
+from otfair.reproduction._frames import BOTH, PANEL_OF, PANELS, select, title, to_frame, violins
 from otfair.reproduction._store import Result
 from otfair.reproduction._train import OTF_SCALE
 from otfair.reproduction._verdicts import CLAIMS, UNKNOWN, Evidence, by_epsilon
@@ -105,7 +106,7 @@ def _compared(table: pd.DataFrame) -> Table:
     """Tabulate differences by panel, notion and baseline; a column for each share."""
     rows: dict[tuple[str, ...], dict[float, Difference]] = {}
     for row in table.to_dict("records"):
-        panel = next(p for p in PANELS if p[:2] == (row["dataset"], row["attribute"]))
+        panel = PANEL_OF[row["dataset"], row["attribute"]]
         key = (title(panel), row["notion"].upper(), row["against"].capitalize(), str(row["ran"]))
         rows.setdefault(key, {})[row["share"]] = row["difference"]
     head = ["dataset, attribute", "notion", "against", "splits", *(f"{s:g}" for s in SHARES)]
@@ -129,7 +130,7 @@ def _smoothing(evidence: Evidence, protocol: str, method: str) -> Table:
     table = by_epsilon(evidence, protocol, method)
     rows = {
         epsilon: {row["share"]: row["difference"] for row in own.to_dict("records")}
-        for epsilon, own in ((e, table[table["epsilon"] == e]) for e in table["epsilon"].unique())
+        for epsilon, own in ((e, select(table, epsilon=e)) for e in table["epsilon"].unique())
     }
     none = Difference(0.0, 0.0, 0.0, 0)
     ran = max((d.splits for own in rows.values() for d in own.values()), default=0)
@@ -163,17 +164,14 @@ def _commands(frame: pd.DataFrame) -> list[str]:
     for (protocol, experiment, dataset), own in frame.groupby(
         ["protocol", "experiment", "dataset"]
     ):
-        splits = own["split"].nunique()
-        if experiment == "curves":
-            out.append(f"otfair reproduce {dataset} --protocol {protocol} --splits {splits}")
-        else:
-            out.append(f"otfair reproduce {experiment} --protocol {protocol} --splits {splits}")
+        target, splits = dataset if experiment == "curves" else experiment, own["split"].nunique()
+        out.append(f"otfair reproduce {target} --protocol {protocol} --splits {splits}")
     return out
 
 
 def _minutes(frame: pd.DataFrame) -> dict[str, float]:
     """Minutes of one core that the curves of the full protocol took, Bank by age apart."""
-    own = frame[(frame["protocol"] == "full") & (frame["experiment"] == "curves")]
+    own = select(frame, protocol="full", experiment="curves")
     apart = own["columns"].map(lambda c: c == ("age",))
     return {
         "within": float(own[~apart]["seconds"].sum() / 60),
@@ -192,9 +190,9 @@ def _converged(frame: pd.DataFrame) -> dict[str, tuple[int, int]]:
 
 def _published(frame: pd.DataFrame) -> Table:
     """Tabulate the published ascent beside OTF with converged duals at the same share, on Adult."""
-    frame = frame[(frame["protocol"] == "paper") & (frame["dataset"] == "adult")]
-    runs = frame[(frame["experiment"] == "curves") & (frame["split"] == 0)]
-    panel, rows = next(p for p in PANELS if p[1] == BOTH), []
+    frame = select(frame, protocol="paper", dataset="adult")
+    runs = select(frame, experiment="curves", split=0)
+    panel, rows = PANEL_OF["adult", BOTH], []
     by = {(r["method"], r["notion"], r["alpha"], r["sweeps"]): r for r in runs.to_dict("records")}
     for notion, alpha in product(("pdp", "peo"), (0.1, 0.5, 0.9)):
         x, cells = f"test_{notion}_{BOTH}", []
@@ -261,5 +259,5 @@ def _costs(frame: pd.DataFrame) -> Table:
                 *compared,
             ]
         )
-    head = ["protocol", "dataset, attribute", "notion", "models", "exact cost a person"]
+    head = ["protocol", "dataset, attribute", "notion", "models", "exact cost per person"]
     return Table([*head, "smooth / exact", "rank correlation"], rows)

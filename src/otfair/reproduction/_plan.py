@@ -1,4 +1,4 @@
-"""What is run: one frozen configuration a run, and the list of them for each experiment."""
+"""What is run: one frozen configuration per run, and the list of them for each experiment."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from itertools import product
+
+from otfair.datasets import SOURCES
 
 EPSILON = 1e-3
 # Strengths by protocol and method. In the full protocol the norm and the barycenter, which have
@@ -26,12 +28,7 @@ VIOLIN_EPSILONS, SMALL_EPSILONS = (1e-3, 1e-2, 1e-1, 1.0, 10.0), (1e-4,)
 VIOLIN_ALPHAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 NOTIONS = {"pdp": "demographic_parity", "peo": "equalized_odds"}
 # What each dataset is trained on, in separate runs; the barycenter takes the first column only.
-COLUMNS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "adult": (("sex", "race"),),
-    "bank": (("age_binned",), ("age",)),
-    "dutch": (("sex",),),
-    "diabetes": (("gender",),),
-}
+COLUMNS = {name: source.experiments for name, source in SOURCES.items() if source.experiments}
 CONTINUOUS_SPLITS = 3  # of Bank by age, whose 150 types take long
 
 
@@ -73,11 +70,6 @@ class Run:
     def path(self) -> Run:
         """What runs that are trained together, strength after strength, have in common."""
         return replace(self, alpha=0.0)
-
-
-def from_dict(values: dict[str, object]) -> Run:
-    """Read a run from what `asdict` made of it."""
-    return Run(**{**values, "columns": tuple(values["columns"])})  # type: ignore[arg-type]
 
 
 def curves(dataset: str, protocol: str, splits: int) -> Iterator[Run]:

@@ -1,4 +1,4 @@
-"""Where results are kept: one SQLite row a run, merged from other stores and from CSV.
+"""Where results are kept: one SQLite row per run, merged from other stores and from CSV.
 
 A row is written when its run is done (in the full protocol, when the strengths that are trained one
 from another are), in one transaction, so that a killed process loses only what it was at. A run
@@ -12,29 +12,30 @@ import csv
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from otfair._io.files import replacing
-from otfair.reproduction._plan import Run, from_dict
+from otfair.reproduction._plan import Run
 
+FIELDS = ("run", "metrics", "seconds", "versions", "finished", "error")
 TABLE = """
 CREATE TABLE IF NOT EXISTS runs (
     key TEXT PRIMARY KEY, run TEXT NOT NULL, metrics TEXT NOT NULL, seconds REAL NOT NULL,
     versions TEXT NOT NULL, finished TEXT NOT NULL, error TEXT NOT NULL
 )
 """
-FIELDS = ("key", "run", "metrics", "seconds", "versions", "finished", "error")
-# Columns of the CSV: how the text of a setting is read; then the rest about a run.
-SETTINGS: dict[str, Callable[[str], object]] = {
-    "experiment": str,
-    "dataset": str,
+ADD = f"""
+INSERT INTO runs VALUES (?, {", ".join("?" * len(FIELDS))}) ON CONFLICT (key) DO UPDATE
+SET {", ".join(f"{name}=excluded.{name}" for name in FIELDS)} WHERE runs.error != ''
+"""
+READ = f"SELECT key, {', '.join(FIELDS)} FROM runs ORDER BY key"
+# Columns of the CSV: how the text of a setting is read, if not as it is; then the rest about a run.
+SETTINGS: dict[str, Callable[[str], object]] = dict.fromkeys(
+    (field.name for field in fields(Run)), str
+) | {
     "columns": lambda text: tuple(text.split("+")) if text else (),
-    "notion": str,
-    "method": str,
-    "protocol": str,
     "alpha": float,
     "epsilon": float,
     "split": int,
@@ -86,33 +87,21 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._db.close()
 
     def add(self, results: Iterable[Result]) -> None:
         """Keep results, all or none; one that succeeded replaces one that failed."""
         rows = [_row(result) for result in results]
         with self._db:
-            self._db.executemany(
-                f"INSERT INTO runs VALUES ({', '.join('?' * len(FIELDS))}) "
-                "ON CONFLICT (key) DO UPDATE SET run=excluded.run, metrics=excluded.metrics, "
-                "seconds=excluded.seconds, versions=excluded.versions, "
-                "finished=excluded.finished, error=excluded.error WHERE runs.error != ''",
-                rows,
-            )
+            self._db.executemany(ADD, rows)
 
     def done(self) -> set[str]:
         """Keys of the runs that succeeded."""
         return {key for (key,) in self._db.execute("SELECT key FROM runs WHERE error = ''")}
 
     def __iter__(self) -> Iterator[Result]:
-        query = f"SELECT {', '.join(FIELDS)} FROM runs ORDER BY key"
-        return (_result(dict(zip(FIELDS, row))) for row in self._db.execute(query))
+        return (_result(*row) for row in self._db.execute(READ))
 
     def merge(self, other: Path) -> int:
         """Take what another store or CSV has and this one lacks; returns how many runs."""
@@ -139,8 +128,7 @@ class Store:
 def read_store(path: Path) -> list[Result]:
     """Read a store without changing it."""
     with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
-        rows = db.execute(f"SELECT {', '.join(FIELDS)} FROM runs").fetchall()
-    return [_result(dict(zip(FIELDS, row))) for row in rows]
+        return [_result(*row) for row in db.execute(READ)]
 
 
 def read_csv(path: Path) -> list[Result]:
@@ -169,29 +157,20 @@ def _unflat(row: dict[str, str]) -> Result:
 
 
 def _row(result: Result) -> tuple[Any, ...]:
-    as_json = (
-        json.dumps(value, sort_keys=True)
-        for value in (asdict(result.run), result.metrics, result.versions)
-    )
-    run, metrics, versions = as_json
-    return (
-        result.run.key, run, metrics, round(result.seconds, 3), versions, result.finished,
-        result.error,
-    )  # fmt: skip
+    parts = (asdict(result.run), result.metrics, result.versions)
+    run, metrics, versions = (json.dumps(part, sort_keys=True) for part in parts)
+    seconds = round(result.seconds, 3)
+    return result.run.key, run, metrics, seconds, versions, result.finished, result.error
 
 
-def _result(row: dict[str, Any]) -> Result:
-    run = from_dict(json.loads(row["run"]))
-    if run.key != row["key"]:
+def _result(
+    key: str, run: str, metrics: str, seconds: float, versions: str, finished: str, error: str
+) -> Result:
+    settings = json.loads(run)
+    made = Run(**settings | {"columns": tuple(settings["columns"])})
+    if made.key != key:
         raise ValueError(
-            f"the store has a run under {row['key']} whose configuration is {run}; the file was "
+            f"the store has a run under {key} whose configuration is {made}; the file was "
             "changed by hand, or comes from another version. Start with a new store."
         )
-    return Result(
-        run,
-        json.loads(row["metrics"]),
-        float(row["seconds"]),
-        json.loads(row["versions"]),
-        row["finished"],
-        row["error"],
-    )
+    return Result(made, json.loads(metrics), seconds, json.loads(versions), finished, error)

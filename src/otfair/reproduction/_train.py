@@ -33,6 +33,10 @@ from otfair.tables import TableEncoder
 from otfair.transport import adjusted_otf, exact_otf
 
 BATCH, EPOCHS, LEARNING_RATE = 1000, 100, 1e-3  # of the paper
+PAPER = {
+    "solver": "adam", "mode": "batch", "epochs": EPOCHS, "batch_size": BATCH,
+    "learning_rate": LEARNING_RATE,
+}  # fmt: skip
 POSTPROCESS_EPOCHS = 25
 BETA = 1000.0  # the paper's factor of the barycenter
 RESIDUAL = 1e-5  # of the solver in mini-batches, whose noise is far larger
@@ -137,10 +141,7 @@ def _models(runs: list[Run], split: Split) -> Iterator[OTFClassifier]:
     first = runs[0]
     X, y = split.X["train"], split.y["train"]
     if first.method == "unfair":
-        settings = _paper() if first.protocol == "paper" else {}
-        yield OTFClassifier(alpha=0, random_state=first.split, standardize=False, **settings).fit(
-            X, y
-        )
+        yield _unfair(first, **(PAPER if first.protocol == "paper" else {})).fit(X, y)
         return
     S = split.sensitive["train"][list(first.columns)]
     clf = OTFClassifier(
@@ -159,15 +160,12 @@ def _models(runs: list[Run], split: Split) -> Iterator[OTFClassifier]:
         return
     loss, factor = _paper_loss(first)
     for run in runs:
-        clf.set_params(regularizer=loss, balance=factor, alpha=run.alpha, **_paper())
+        clf.set_params(regularizer=loss, balance=factor, alpha=run.alpha, **PAPER)
         yield clf.fit(X, y, sensitive_features=S)
 
 
-def _paper() -> dict[str, Any]:
-    return {
-        "solver": "adam", "mode": "batch", "epochs": EPOCHS, "batch_size": BATCH,
-        "learning_rate": LEARNING_RATE,
-    }  # fmt: skip
+def _unfair(run: Run, **settings: Any) -> OTFClassifier:
+    return OTFClassifier(alpha=0, random_state=run.split, standardize=False, **settings)
 
 
 def released_scale(epsilon: float) -> float:
@@ -201,7 +199,7 @@ def _before_and_after(run: Run, split: Split) -> list[list[float]]:
     """Costs, PDP and AUC of the unfair model, and of where it comes by the penalty alone."""
     X, y, S = split.X["train"], split.y["train"], split.sensitive["train"][list(run.columns)]
     geometry, constraints = PointCloud(X), as_notion(NOTIONS[run.notion]).constraints(S)
-    free = OTFClassifier(alpha=0, random_state=run.split, standardize=False).fit(X, y)
+    free = _unfair(run).fit(X, y)
     fair = OTFClassifier(
         NOTIONS[run.notion], 1.0, run.epsilon,
         init=free, geometry=geometry, random_state=run.split, standardize=False,
@@ -248,13 +246,13 @@ def _by_epoch(run: Run, split: Split) -> list[list[float]]:
 def _costs(
     h: torch.Tensor, geometry: PointCloud, constraints: Constraints, epsilon: float
 ) -> np.ndarray:
-    """Smooth, relaxed and adjusted cost of scores, a person."""
+    """Smooth, relaxed and adjusted cost of scores, per person."""
     a = adjusted_otf(h.double().clamp_min(1e-12), geometry, constraints, epsilon)
     return np.array([a.smooth.value, a.relaxed.value, a.value]) / len(h)
 
 
 def _compare_costs(run: Run, h: np.ndarray, split: Split) -> dict[str, float]:
-    """Return the exact cost of some test people's scores beside the smooth one, a person."""
+    """Return the exact cost of some test people's scores and the smooth one, per person."""
     rows = np.random.default_rng(0).permutation(len(h))[:COMPARED]
     geometry = PointCloud(split.X["test"][rows])
     S = split.sensitive["test"].iloc[rows][list(run.columns)]

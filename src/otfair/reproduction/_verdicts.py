@@ -16,7 +16,7 @@ from otfair.reproduction._claims import (
     difference,
     mean_difference,
 )
-from otfair.reproduction._figures import BOTH, PANELS, Panel, panel_runs, title
+from otfair.reproduction._frames import BOTH, PANEL_OF, Panel, panel_runs, select, title
 from otfair.reproduction._plan import EPSILON, VIOLIN_EPSILONS
 from otfair.reproduction._train import POSTPROCESS_EPOCHS
 
@@ -26,7 +26,6 @@ HOLDS, MOSTLY, MIXED, FAILS = "holds", "mostly holds", "mixed", "does not hold"
 UNKNOWN = "not run"
 ENOUGH = 0.8  # of the comparisons, with which a claim mostly holds if none says the opposite
 AUC_KEPT = 0.05  # of the unfair model's, within which a model that is fair counts as an answer
-PANEL_OF = {(panel[0], panel[1]): panel for panel in PANELS}
 
 
 @dataclass(frozen=True)
@@ -59,10 +58,7 @@ class Evidence:
 
     def rows(self, protocol: str, part: str, **wanted: str) -> pd.DataFrame:
         """Return comparisons of a part with the given dataset, notion, against or attribute."""
-        table = self.tables[protocol, part]
-        for name, value in wanted.items():
-            table = table[table[name] == value]
-        return table
+        return select(self.tables[protocol, part], **wanted)
 
 
 def par(evidence: Evidence, protocol: str) -> Verdict:
@@ -159,8 +155,7 @@ def lowest(
 
 def post(evidence: Evidence, protocol: str) -> Verdict:
     """7: in post-processing the adjusted cost falls from about 1e-2 to 1e-4, PDP to zero."""
-    runs = evidence.frame[evidence.frame["experiment"] == "postprocess"]
-    runs = runs[runs["protocol"] == protocol]
+    runs = select(evidence.frame, experiment="postprocess", protocol=protocol)
     if runs.empty:
         return _not_run()
     # Before and after, or epoch by epoch, of which the second half is with the penalty.
@@ -172,9 +167,9 @@ def post(evidence: Evidence, protocol: str) -> Verdict:
     if protocol == "full":
         span = "the unfair model to where the penalty alone leads it"
     reason = (
-        f"from {span}, {len(runs)} seeds, training people: adjusted cost a person {cost[0]:.1e} to "
-        f"{cost[1]:.1e} (a factor of {cost[0] / cost[1]:.3g}), PDP {pdp[0]:.3f} to "
-        f"{pdp[1]:.4f}, AUC {auc[0]:.4f} to {auc[1]:.4f}"
+        f"from {span}, {len(runs)} seeds, training people: adjusted cost per person "
+        f"{cost[0]:.1e} to {cost[1]:.1e} (a factor of {cost[0] / cost[1]:.3g}), "
+        f"PDP {pdp[0]:.3f} to {pdp[1]:.4f}, AUC {auc[0]:.4f} to {auc[1]:.4f}"
     )
     return _count([*good, *sizes], reason, len(runs))
 
@@ -191,13 +186,13 @@ def _pushed(evidence: Evidence, protocol: str, method: str) -> Verdict:
     before = free.set_index("split")
     good, said = [], []
     for epsilon in VIOLIN_EPSILONS:
-        own = runs[(runs["epsilon"] == epsilon) & (runs["alpha"] == 0.9)].set_index("split")
+        own = select(runs, epsilon=epsilon, alpha=0.9).set_index("split")
         left = float((own["test_pdp_sex"] / before["test_pdp_sex"]).mean())
         lost = float((before["test_auc"] - own["test_auc"]).mean())
         ends = _at_ends(own)
         said.append(f"{epsilon:g}: {left:.0%} left, {ends:.0%} at the ends, AUC {-lost:+.4f}")
         if epsilon in (0.1, 1.0):
-            base = _at_ends(runs[(runs["epsilon"] == EPSILON) & (runs["alpha"] == 0.9)])
+            base = _at_ends(select(runs, epsilon=EPSILON, alpha=0.9))
             good += [left > 0.5, ends > max(2 * base, 0.5)]
         if epsilon == 10.0:
             good.append(left > 0.95 and abs(lost) < 1e-3)
@@ -210,8 +205,7 @@ def _pushed(evidence: Evidence, protocol: str, method: str) -> Verdict:
 
 def single(evidence: Evidence, protocol: str) -> Verdict:
     """9: a single update is often enough."""
-    frame = evidence.frame[evidence.frame["protocol"] == protocol]
-    runs = frame[(frame["dataset"] == "adult") & (frame["experiment"] == "curves")]
+    runs = select(evidence.frame, protocol=protocol, dataset="adult", experiment="curves")
     runs = runs[runs["method"].isin(["unfair", "coordinate"])]
     by = {(r["notion"], r["alpha"], r["split"], r["sweeps"]): r for r in runs.to_dict("records")}
     good, said = [], []
@@ -258,7 +252,7 @@ def by_epsilon(evidence: Evidence, protocol: str, method: str = "otf") -> pd.Dat
     rows = []
     for epsilon in (1e-4, 1e-2, 1e-1):
         own, other = (
-            pd.concat([free, runs[runs["epsilon"] == e]]).sort_values(["split", "alpha"])
+            pd.concat([free, select(runs, epsilon=e)]).sort_values(["split", "alpha"])
             for e in (EPSILON, epsilon)
         )
         for share in SHARES if len(runs) and len(free) else ():
@@ -368,13 +362,12 @@ def _by_both(
 
 def _smoothed(evidence: Evidence, protocol: str, method: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return a method's runs by smoothing, and the unfair models of their splits."""
-    frame = evidence.frame[evidence.frame["protocol"] == protocol]
-    runs = frame[(frame["experiment"] == "epsilon") & (frame["method"] == method)]
+    frame = select(evidence.frame, protocol=protocol)
+    runs = select(frame, experiment="epsilon", method=method)
     if runs.empty:
         return runs, runs
-    free = panel_runs(frame, PANEL_OF["adult", "sex"])
-    free = free[(free["method"] == "unfair") & free["split"].isin(runs["split"])]
-    return runs, free
+    free = select(panel_runs(frame, PANEL_OF["adult", "sex"]), method="unfair")
+    return runs, free[free["split"].isin(runs["split"])]
 
 
 def _at_ends(runs: pd.DataFrame) -> float:

@@ -1,0 +1,86 @@
+"""Results as a table, and which of its rows a panel of the figures shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
+
+from otfair.reproduction._plan import COLUMNS
+from otfair.reproduction._store import Result
+
+# Dataset, attribute by which violations are judged, columns that penalties were trained on. By two
+# attributes together it is the larger of the shares that are left of the unfair model's violations.
+Panel = tuple[str, str, tuple[str, ...]]
+PANELS: tuple[Panel, ...] = tuple(
+    (dataset, attribute, columns)
+    for dataset, runs in COLUMNS.items()
+    for columns in runs
+    for attribute in dict.fromkeys((*columns, "+".join(columns)))
+)
+PANEL_OF = {panel[:2]: panel for panel in PANELS}
+BOTH = "sex+race"
+
+
+def select(frame: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
+    """Return the rows whose columns have the wanted values."""
+    for name, value in wanted.items():
+        frame = frame[frame[name] == value]
+    return frame
+
+
+def to_frame(results: Iterable[Result]) -> pd.DataFrame:
+    """Return one row per run that succeeded: its configuration and its metrics."""
+    rows = [{**vars(r.run), **r.metrics, "seconds": r.seconds} for r in results if not r.error]
+    frame = pd.DataFrame(rows)
+    keys = ["dataset", "protocol", "split"]
+    free = select(frame, method="unfair", experiment="curves")
+    for name in [f"{part}_{notion}" for part in ("train", "test") for notion in ("pdp", "peo")]:
+        each = [f"{name}_{attribute}" for attribute in BOTH.split("+")]
+        if set(each) <= set(frame):
+            unfair = frame[keys].merge(free[[*keys, *each]], on=keys, how="left")[each]
+            shares = frame[each].to_numpy(float) / unfair.to_numpy(float)
+            frame[f"{name}_{BOTH}"] = shares.max(axis=1)
+    return frame
+
+
+def panel_runs(frame: pd.DataFrame, panel: Panel) -> pd.DataFrame:
+    """Return the runs that a panel shows: of its columns, the barycenter's, the unfair model's."""
+    dataset, attribute, columns = panel
+    if f"test_pdp_{attribute}" not in frame:
+        return frame[:0]
+    frame = select(frame, dataset=dataset)
+    frame = frame[frame[f"test_pdp_{attribute}"].notna()]
+    own = frame["columns"].map(lambda c: c == columns)
+    # The barycenter is trained on one column, and judged by every one; on the same splits.
+    others = frame["method"].isin(["unfair", "barycenter"])
+    if own.any():
+        others &= frame["split"].isin(frame[own]["split"])
+    return frame[own | others]
+
+
+def shown(runs: pd.DataFrame, method: str, notion: str) -> pd.DataFrame:
+    """Return a method's runs that count under a notion: those that optimised it, if they do."""
+    own = runs[(runs["method"] == method) & (runs["sweeps"] != 1)]
+    return own[own["notion"] == notion] if method in ("otf", "norm", "coordinate") else own
+
+
+def title(panel: Panel) -> str:
+    """Name a panel."""
+    return f"{panel[0].capitalize()}, {panel[1].replace('+', ' and ')}"
+
+
+def violins(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the runs of each grid of violins, by the name of its figure."""
+    frame = select(frame, experiment="epsilon", split=0)
+    grids = {
+        "epsilon": ("full", "otf"),
+        "epsilon_paper": ("paper", "otf"),
+        "epsilon_published": ("paper", "coordinate"),
+    }
+    found = {
+        name: select(frame, protocol=protocol, method=method)
+        for name, (protocol, method) in grids.items()
+    }
+    return {name: runs for name, runs in found.items() if len(runs)}
