@@ -56,6 +56,10 @@ class SaveMixin:
     def _check_fitted(state: Any) -> None:
         """Raise unless what `fit` is said to have set is sound."""
 
+    def _set_fitted(self, state: dict[str, Any]) -> None:
+        """Take what a file says that `fit` set."""
+        vars(self).update(state)
+
     def save(self, path: FilePath) -> None:
         """Save to one file, from which no code is ever run; see `save_model`.
 
@@ -128,7 +132,7 @@ def describe(model: Any) -> dict[str, Any]:
     check_is_fitted(model, msg="This %(name)s is not fitted yet; call `fit` before saving it.")
     known = known_types(cls)
     settings = {n: _storable(n, v, known) for n, v in model.get_params(deep=False).items()}
-    fitted = {n: held[n] for n in cls._fitted if n in held}
+    fitted = {n: getattr(model, n) for n in cls._fitted if hasattr(model, n)}
     if "module_" in fitted:
         settings["module"] = NotStored("module", type(fitted["module_"]).__name__)
         fitted["module_"] = dict(fitted["module_"].state_dict())
@@ -165,7 +169,7 @@ def restore(cls: Any, stored: dict[str, Any]) -> Any:
     refuse_unknown("fitted attributes", stored["fitted"], cls._fitted)
     cls._check_fitted(SimpleNamespace(**stored["fitted"]))
     model = cls(**settings)
-    vars(model).update(stored["fitted"])
+    model._set_fitted(stored["fitted"])
     with config_context(enable_metadata_routing=True):
         for method in ROUTED:
             if requests := stored["routing"].get(method):

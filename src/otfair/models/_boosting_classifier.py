@@ -31,7 +31,7 @@ from otfair.models._validation import (
 )
 from otfair.models.boosters import BOOSTERS, Booster, TreeData
 from otfair.notions import STORED_NOTIONS, Notion
-from otfair.tables import TableEncoder, is_category, tree_matrix
+from otfair.tables import EncodedColumn, TableEncoder, is_category, tree_matrix
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,8 @@ class OTFBoostingClassifier(FairClassifier[_Trees]):
     ----------
     classes_ : ndarray of shape (2,)
         Labels, the positive one last.
+    encoder_ : TableEncoder
+        What encodes tables for the cost.
     feature_importances_ : ndarray of shape (n_features,)
         Each column's share of the gain of all splits.
     booster_ : xgboost.Booster or lightgbm.Booster
@@ -133,7 +135,7 @@ class OTFBoostingClassifier(FairClassifier[_Trees]):
     )  # fmt: skip
     _stored_types: ClassVar = {**STORED_NOTIONS, **TableEncoder._stored_types}
     _takes_more = True
-    _learnt = ("classes_", "columns_", "n_features_in_", "feature_names_in_", "balance_")
+    _learnt = ("classes_", "encoder_", "balance_")
     _remedy = "Allow more of it, add rounds (`n_estimators`), or add features."
     _more: dict[str, Any] = {}  # noqa: RUF012  (replaced, never changed)
     model_text_: str
@@ -215,6 +217,21 @@ class OTFBoostingClassifier(FairClassifier[_Trees]):
         gains = self._trained().gains(self.n_features_in_)
         return gains / (gains.sum() or 1.0)
 
+    @property
+    def columns_(self) -> list[EncodedColumn]:
+        """What the encoder learnt of each column."""
+        return self.encoder_.columns_
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns seen by `fit`."""
+        return self.encoder_.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Their names, where the table had names."""
+        return self.encoder_.feature_names_in_
+
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
         return {k: v for k, v in state.items() if k != "_ensemble"}
@@ -225,6 +242,12 @@ class OTFBoostingClassifier(FairClassifier[_Trees]):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+    def _set_fitted(self, state: dict[str, Any]) -> None:
+        learnt = set(TableEncoder._fitted)
+        self.encoder_ = TableEncoder()
+        self.encoder_._set_fitted({n: v for n, v in state.items() if n in learnt})
+        super()._set_fitted({n: v for n, v in state.items() if n not in learnt})
 
     @staticmethod
     def _check_fitted(state: Any) -> None:
@@ -268,13 +291,8 @@ class OTFBoostingClassifier(FairClassifier[_Trees]):
             weight = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
-        encoder = TableEncoder().fit(X, sample_weight=weight)
-        encoded = encoder.transform(X)
-        self.columns_, self.n_features_in_ = encoder.columns_, encoder.n_features_in_
-        if hasattr(encoder, "feature_names_in_"):
-            self.feature_names_in_ = encoder.feature_names_in_
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        self.encoder_ = TableEncoder().fit(X, sample_weight=weight)
+        encoded = self.encoder_.transform(X)
         raw, labels = tree_matrix(self, X, self.columns_), self._read_labels(y, len(encoded))
         kept, judged = split_people(self, labels)
         people = read_people(self.notion, sensitive_features, labels, weight, penalize)
@@ -345,11 +363,7 @@ class OTFBoostingClassifier(FairClassifier[_Trees]):
         return self._trained().logits(tree_matrix(self, X, self.columns_))
 
     def _encoded(self, X: Array) -> np.ndarray:
-        encoder = TableEncoder()
-        encoder.columns_, encoder.n_features_in_ = self.columns_, self.n_features_in_
-        if hasattr(self, "feature_names_in_"):
-            encoder.feature_names_in_ = self.feature_names_in_
-        return np.asarray(encoder.transform(X))
+        return np.asarray(self.encoder_.transform(X))
 
     def _cost_columns(self) -> list[int]:
         return encoded_columns(self.cost_features, self.columns_)
