@@ -7,7 +7,7 @@ DOCS_STAMP := .venv/.installed-docs
 DATA := $(wildcard ../shared/data)
 export OTFAIR_DATA_HOME ?= $(if $(DATA),$(abspath $(DATA)))
 
-.PHONY: install demo test test-all lint bench bench-audit bench-boosting bench-training docs notebooks results clean
+.PHONY: install demo test test-fast test-all test-oldest lint bench bench-audit bench-boosting bench-training docs notebooks results clean
 install: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
@@ -25,15 +25,24 @@ test: $(STAMP)
 	-@scripts/chromium.sh
 	$(BIN)/pytest
 
+# What answers while one works: no notebook, browser or process.
+test-fast: $(STAMP)
+	$(BIN)/pytest -n 2 -m "not slow"
+
 test-all: $(STAMP)
 	-@scripts/chromium.sh
 	$(BIN)/pytest --exhaustive
+
+# The lowest versions that pyproject.toml promises.
+test-oldest: $(STAMP)
+	$(BIN)/nox -s oldest -- -m "not slow"
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/docstrings.py
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/bench_core.py

@@ -1,0 +1,53 @@
+"""Validate the docstrings of the public names with numpydoc; print what is wrong with which.
+
+The checks are those of `[tool.numpydoc_validation]` in pyproject.toml. numpydoc's own hook reads
+files, in which it can't tell a public name from a helper: this walks what `otfair` exports.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from numpydoc.validate import validate
+
+import otfair
+
+SETTINGS = Path(__file__).parents[1] / "pyproject.toml"
+MADE = r"(?s)\A(?!.*Parameters\n-{3,}).*Attributes\n-{3,}"
+
+
+def public_names() -> Iterator[str]:
+    """Yield every public name, and the public methods that otfair gives a class."""
+    for name in otfair.__all__:
+        thing = getattr(otfair, name)
+        if not callable(thing) or type(thing).__module__.startswith("otfair."):
+            continue  # an object that is made, such as a scorer: its class is documented
+        yield f"otfair.{name}"
+        for method, member in vars(thing).items() if inspect.isclass(thing) else ():
+            function = getattr(member, "fget", getattr(member, "__func__", member))
+            if not method.startswith("_") and inspect.isfunction(function):
+                yield f"otfair.{name}.{method}"
+
+
+def main() -> int:
+    """Print each fault; return 1 if there is one."""
+    checks = tomllib.loads(SETTINGS.read_text("utf-8"))["tool"]["numpydoc_validation"]["checks"]
+    faults = 0
+    for name in public_names():
+        found = validate(name)
+        # What the library makes has attributes, and no parameters that anyone passes.
+        made = {"PR01"} if re.search(MADE, found["docstring"]) else set()
+        for code, text in found["errors"]:
+            if code in {*checks} - made:
+                faults += 1
+                print(f"{name}: {code} {text}")
+    return faults > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
