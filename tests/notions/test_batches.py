@@ -11,7 +11,7 @@ from torch.nn.functional import one_hot
 
 import otfair
 from otfair import ConditionalParity, DemographicParity, EqualizedOdds, EqualOpportunity
-from otfair.notions._batches import Batch, Memory, as_encoded
+from otfair.notions._batches import Memory, as_encoded
 
 NOTIONS = [
     DemographicParity(),
@@ -61,12 +61,12 @@ KINDS = {
 def test_once_everybody_was_seen_a_batch_is_rows_of_the_dataset(notion, kind):
     table, y = make_table()
     people, memory = notion.people(table, y), Memory()
-    whole = Batch(KINDS[kind](table), memory).people(notion, y)
+    whole = memory.people(notion, KINDS[kind](table), y)
     assert rows_of(whole.constraints()).keys() == rows_of(people.constraints()).keys()
     rng = np.random.default_rng(1)
     for size in (300, 32, 7, 2, 1):
         rows = rng.permutation(300)[:size]
-        batch = Batch(KINDS[kind](table.iloc[rows]), memory).people(notion, y[rows]).constraints()
+        batch = memory.people(notion, KINDS[kind](table.iloc[rows]), y[rows]).constraints()
         expected = people.constraints(rows=rows, columns=rows)
         assert rows_of(batch).keys() == rows_of(expected).keys()
         for name, row in rows_of(expected).items():
@@ -79,18 +79,18 @@ def test_once_everybody_was_seen_a_batch_is_rows_of_the_dataset(notion, kind):
 
 def test_the_first_batch_knows_its_own_groups_only():
     memory, parity = Memory(), DemographicParity()
-    men = Batch({"sex": ["M", "M"]}, memory).people(parity, None).constraints()
+    men = memory.people(parity, {"sex": ["M", "M"]}, None).constraints()
     assert (men.names, men.dropped) == ((), ("sex=M",))
-    both = Batch({"sex": ["F", "M"]}, memory).people(parity, None).constraints()
+    both = memory.people(parity, {"sex": ["F", "M"]}, None).constraints()
     assert (set(both.names), both.dropped) == ({"sex=F", "sex=M"}, ())
-    women = Batch({"sex": ["F", "F"]}, memory).people(parity, None).constraints()
+    women = memory.people(parity, {"sex": ["F", "F"]}, None).constraints()
     assert (women.names, set(women.dropped)) == ((), {"sex=F", "sex=M"})
 
 
 def test_integers_of_many_values_stay_numbers_in_a_batch_of_few():
     memory, parity = Memory(), DemographicParity()
     names = [
-        Batch({"age": np.array(age)}, memory).people(parity, None).constraints().names
+        memory.people(parity, {"age": np.array(age)}, None).constraints().names
         for age in (range(6), range(4, 12), [3, 4])
     ]
     # Six values are groups; twelve, seen in two batches, are not, nor is any batch after that.
@@ -99,10 +99,10 @@ def test_integers_of_many_values_stay_numbers_in_a_batch_of_few():
 
 def test_numbers_in_a_matrix_stay_numbers_in_a_batch_of_zeros_and_ones():
     memory, parity = Memory(), DemographicParity()
-    Batch(np.array([0.0, 1.0, 2.0]), memory).people(parity, None)
-    row = Batch(np.array([0.0, 0.0, 1.0]), memory).people(parity, None).constraints().matrix[0]
+    memory.people(parity, np.array([0.0, 1.0, 2.0]), None)
+    row = memory.people(parity, np.array([0.0, 0.0, 1.0]), None).constraints().matrix[0]
     np.testing.assert_allclose(row, np.array([-1, -1, 2]) / np.sqrt(2))  # (S - mean) / std
-    fresh = Batch(np.array([0.0, 0.0, 1.0]), Memory()).people(parity, None).constraints().matrix[0]
+    fresh = Memory().people(parity, np.array([0.0, 0.0, 1.0]), None).constraints().matrix[0]
     np.testing.assert_allclose(fresh, [-1, -1, 2])  # S / mean(S) - 1
 
 
@@ -114,7 +114,7 @@ def test_integer_one_hot_columns_are_read_as_those_of_floats():
         expected = rows_of(DemographicParity(encoded=True).constraints(floats))
         assert list(expected) == [f"group{k}" for k in range(S.shape[1])]
         whole = as_encoded(DemographicParity(), S).constraints(S)
-        batch = Batch(S, Memory()).people(DemographicParity(), None).constraints()
+        batch = Memory().people(DemographicParity(), S, None).constraints()
         for got in (rows_of(whole), rows_of(batch)):
             assert got.keys() == expected.keys()
             for name, row in expected.items():
@@ -127,7 +127,7 @@ def test_other_integers_are_codes():
     binary = torch.stack([sex, (race == 0).long()], 1)  # rows sum to 0, 1 and 2: two attributes
     for S in (sex, sex[:, None], two, binary, torch.zeros(3, 2).long()):
         assert as_encoded(DemographicParity(), S) == DemographicParity()
-        names = Batch(S, Memory()).people(DemographicParity(), None).names
+        names = Memory().people(DemographicParity(), S, None).names
         assert all("=" in name for name in names)
     # The user's word counts for more, and so does that of a table.
     chosen = DemographicParity(categorical=[0, 1])
@@ -139,10 +139,10 @@ def test_other_integers_are_codes():
 def test_codes_stay_codes_in_a_batch_that_looks_one_hot():
     memory, parity = Memory(), DemographicParity()
     codes = torch.tensor([[0, 0], [1, 0], [0, 1], [1, 1]])
-    first = Batch(codes, memory).people(parity, None).names
-    assert Batch(codes[1:3], memory).people(parity, None).names == first
+    first = memory.people(parity, codes, None).names
+    assert memory.people(parity, codes[1:3], None).names == first
     # Floats are never codes.
-    assert Batch(codes.float(), memory).people(parity, None).names == ("group0", "group1")
+    assert memory.people(parity, codes.float(), None).names == ("group0", "group1")
 
 
 def test_crossed_integer_columns_are_the_crossed_attributes():
@@ -150,20 +150,20 @@ def test_crossed_integer_columns_are_the_crossed_attributes():
     crossed = DemographicParity(intersectional=True)
     codes = crossed.constraints(torch.stack([sex, race], 1)).matrix
     S = torch.cat([one_hot(sex), one_hot(race)], 1)
-    c = Batch(S, Memory()).people(crossed, None).constraints()
+    c = Memory().people(crossed, S, None).constraints()
     assert sorted(map(tuple, c.matrix.tolist())) == sorted(map(tuple, codes.tolist()))
     with pytest.raises(ValueError, match="one-hot columns cannot be crossed"):
-        Batch(S.float(), Memory()).people(crossed, None)
+        Memory().people(crossed, S.float(), None)
 
 
 def test_wrong_batches_say_what_is_wrong():
     memory = Memory()
     with pytest.raises(ValueError, match="`sensitive` is empty"):
-        Batch(np.array([], dtype=str), memory).people(DemographicParity(), None)
+        memory.people(DemographicParity(), np.array([], dtype=str), None)
     both = DemographicParity(continuous=0, categorical=0)
     with pytest.raises(ValueError, match="named as both continuous and categorical"):
-        Batch(np.array([1, 2]), memory).people(both, None)
+        memory.people(both, np.array([1, 2]), None)
     with pytest.raises(ValueError, match="`sensitive` column 'sex' has 1 missing"):
-        Batch({"sex": ["F", None]}, memory).people(DemographicParity(), None)
+        memory.people(DemographicParity(), {"sex": ["F", None]}, None)
     with pytest.raises(ValueError, match="`labels` must be 0 or 1"):
-        Batch({"sex": ["F", "M"]}, memory).people(EqualizedOdds(), [1, 2])
+        memory.people(EqualizedOdds(), {"sex": ["F", "M"]}, [1, 2])

@@ -21,6 +21,7 @@ from otfair._io.rendering import drawn, inline_svg, templates
 from otfair.auditing import audit
 from otfair.datasets import load_dataset
 from otfair.geometry import PointCloud
+from otfair.losses import NormLoss, OTFLoss
 from otfair.metrics import ViolationOf, peo_violation
 from otfair.models import OTFClassifier
 from otfair.notions import DemographicParity
@@ -33,7 +34,7 @@ SAMPLE = 2000  # people, by whom the typical distance is found
 EPSILON = 1e-3
 SENSITIVE = ["sex", "origin"]
 ALPHAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7, 0.8)
-METHODS = {"norm": "Norm", "otf": "OTF"}
+METHODS = {loss.name: loss.title for loss in (NormLoss, OTFLoss)}
 INK, FADED = "#1f2933", "#8a94a0"
 COLOURS = {"unconstrained": INK, "Norm": "#d9822b", "OTF": "#3b6fb6"}
 

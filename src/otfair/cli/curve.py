@@ -24,10 +24,10 @@ from otfair.cli._options import (
 from otfair.cli._output import output_folder, text_table, write_json
 from otfair.cli._report import draw
 from otfair.cli._task import read_notion, read_task
+from otfair.losses import LOSSES, loss_class
 from otfair.tradeoff import UNFAIRNESS, tradeoff_curve
 
 FILES = ("curve.json", "curve.csv", "curve.png")
-NAMES = {"otf": "OTF", "norm": "Norm", "barycenter": "Barycenter"}
 SHOWN = ("test_auc", "test_accuracy", "test_pdp", "test_peo", "test_otf_cost")
 
 
@@ -49,8 +49,9 @@ def add(commands: Commands) -> None:
     add_people(parser)
     add_training(parser)
     parser.add_argument(
-        "--regularizer", choices=list(NAMES), action="append", help="repeat to compare (default "
-        "otf); barycenter is for demographic parity of one categorical column",
+        "--regularizer", choices=[loss.name for loss in LOSSES], action="append",
+        help="repeat to compare (default otf); barycenter is for demographic parity of one "
+        "categorical column",
     )  # fmt: skip
     parser.add_argument(
         "--alphas", type=units, metavar="A,B", help="weights of fairness (default 0 to 0.9)"
@@ -72,7 +73,7 @@ def run(options: argparse.Namespace) -> Outcome:
         notion, notions = read_notion(options.notion), options.notion or ["demographic_parity"]
         regularizers = list(dict.fromkeys(options.regularizer or ["otf"]))
         curves = {
-            NAMES[name]: tradeoff_curve(
+            loss_class(name).title: tradeoff_curve(
                 task.X,
                 task.y,
                 sensitive_features=task.sensitive,

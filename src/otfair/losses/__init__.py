@@ -1,7 +1,19 @@
 """Fairness penalties for any PyTorch loop."""
 
 from otfair.losses._barycenter import BarycenterLoss
-from otfair.losses._base import Diagnostics, FairnessLoss
-from otfair.losses._otf import NormLoss, OTFLoss, cloud
+from otfair.losses._base import FairnessLoss, loss_class
+from otfair.losses._norm import NormLoss
+from otfair.losses._otf import OTFLoss, cloud
 
-__all__ = ["BarycenterLoss", "Diagnostics", "FairnessLoss", "NormLoss", "OTFLoss", "cloud"]
+# The penalties that classifiers know by name, in the order in which they are listed to users.
+LOSSES: tuple[type[FairnessLoss], ...] = (OTFLoss, NormLoss, BarycenterLoss)
+
+__all__ = [
+    "LOSSES",
+    "BarycenterLoss",
+    "FairnessLoss",
+    "NormLoss",
+    "OTFLoss",
+    "cloud",
+    "loss_class",
+]

@@ -5,8 +5,6 @@ After Jiang et al., Wasserstein Fair Classification: each group's scores against
 
 from __future__ import annotations
 
-from typing import Self
-
 import torch
 from torch import Tensor
 
@@ -23,13 +21,21 @@ class BarycenterLoss(FairnessLoss):
 
     Parameters
     ----------
-    p : 1 or 2; the p-th power of the Wasserstein-p distance is summed over groups.
-    target : "pooled", the scores of everybody, or "barycenter", that of the groups, each with its
-        share of the people.
-    smoothing : width w of a pseudo-Huber function, sqrt(x^2 + w^2) - w, in place of the absolute
-        value, for p = 1.
-    pred_as_logit : whether predictions are logits or else probabilities.
+    notion : Notion or str, default="demographic_parity"
+        Demographic parity, by name or with its settings.
+    p : {1, 2}, default=1
+        The p-th power of the Wasserstein-p distance is summed over groups.
+    target : {"pooled", "barycenter"}, default="pooled"
+        What each group is compared with: the scores of everybody, or the barycenter of the groups,
+        each with its share of the people.
+    smoothing : float, default=0.0
+        Width w of a pseudo-Huber function, sqrt(x^2 + w^2) - w, in place of the absolute value, for
+        p = 1.
+    pred_as_logit : bool, default=True
+        Whether predictions are logits or else probabilities.
     """
+
+    name, title = "barycenter", "Barycenter"
 
     def __init__(
         self,
@@ -58,12 +64,15 @@ class BarycenterLoss(FairnessLoss):
             )
         self.p, self.target, self.smoothing = p, target, smoothing
 
-    def fit_people(self, people: People) -> Self:
-        """Take a dataset whose people a notion has typed already."""
-        return super().fit_people(_one_attribute(people))
-
-    def _typed(self, sensitive: Array, labels: Array, sample_weight: Array) -> People:
-        return _one_attribute(super()._typed(sensitive, labels, sample_weight))
+    def _check_people(self, people: People) -> None:
+        """Refuse people whose groups overlap, or whose attribute is continuous."""
+        S = people.design
+        if not bool(((S == 0) | (S == 1)).all()) or not bool((S.sum(0) <= 1).all()):
+            raise ValueError(
+                "BarycenterLoss takes one categorical attribute: one-hot columns, or one column of "
+                "categories. Use OTFLoss or NormLoss for several or continuous attributes, or "
+                "cross categories into one attribute."
+            )
 
     def _penalty(
         self, scores: Tensor, constraints: Constraints, features: Array, rows: Tensor | None
@@ -123,18 +132,6 @@ def _area(scores: Tensor, weight: Tensor, members: list[Tensor]) -> Tensor:
         apart += (share.cumsum(0) / share.sum() - pooled).abs()
     value: Tensor = apart[:-1] @ (places + moves / mass).diff()
     return value
-
-
-def _one_attribute(people: People) -> People:
-    """Refuse people whose groups overlap, or whose attribute is continuous."""
-    S = people.design
-    if not bool(((S == 0) | (S == 1)).all()) or not bool((S.sum(0) <= 1).all()):
-        raise ValueError(
-            "BarycenterLoss takes one categorical attribute: one-hot columns, or one column of "
-            "categories. Use OTFLoss or NormLoss for several or continuous attributes, or cross "
-            "categories into one attribute."
-        )
-    return people
 
 
 class _Sample:

@@ -1,20 +1,22 @@
 """What fairness penalties have in common: reading a batch, its scores, its people, its balance.
 
-Maths: docs/derivation.md, section 5. The penalties are in `losses.py` and `barycenter.py`.
+Maths: docs/derivation.md, section 5. Each penalty has a file of its own, which holds all facts
+about it.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from otfair._io.arrays import Array, to_tensor
-from otfair.notions import Batch, Constraints, Memory, Notion, People, as_encoded, as_notion
+from otfair.geometry import Geometry
+from otfair.notions import Constraints, Memory, Notion, People, as_encoded, as_notion
 
 LOWEST_SCORE = 1e-12
 
@@ -25,10 +27,16 @@ class Diagnostics:
 
     Attributes
     ----------
-    value : the penalty before its balance.
-    residual, iterations : of the worse, and of both, of the two problems; 0 for other penalties.
-    converged : whether the solver reached its tolerance.
-    dropped : constraints that the batch could not speak of.
+    value : float
+        The penalty before its balance.
+    residual : float
+        Of the worse of the two problems of OTF; 0 for other penalties.
+    iterations : int
+        Of both problems; 0 for other penalties.
+    converged : bool
+        Whether the solver reached its tolerance.
+    dropped : tuple of str
+        Constraints that the batch could not speak of.
     """
 
     value: float
@@ -43,12 +51,16 @@ class FairnessLoss(nn.Module, ABC):
 
     Attributes
     ----------
-    last : `Diagnostics` of the last call.
-    balance : factor of the penalty, 1 until `balance_` sets it.
+    last : Diagnostics
+        How the last call went.
+    balance : Tensor
+        Factor of the penalty, 1 until `balance_` sets it.
     """
 
+    name: ClassVar[str]  # as a `regularizer`, and on the command line
+    title: ClassVar[str]  # for readers
+    needs_features: ClassVar[bool] = False  # by which people are alike
     balance: Tensor
-    _needs_features = False
     # Values of `smoothing` to train through, where a kink would stop the search (Training.descend).
     widths: tuple[float, ...] = ()
     smoothing: float
@@ -63,6 +75,11 @@ class FairnessLoss(nn.Module, ABC):
         self._everybody: Constraints
         self._memory = Memory()
 
+    @classmethod
+    def from_settings(cls, notion: Notion | str, **transport: Any) -> Self:
+        """Make the loss of a classifier, whose settings of transport matter to OTF alone."""
+        return cls(notion)
+
     def fit(
         self, X: Array, sensitive: Array, labels: Array = None, sample_weight: Array = None
     ) -> Self:
@@ -70,16 +87,39 @@ class FairnessLoss(nn.Module, ABC):
 
         Parameters
         ----------
-        X : (n, p) features by which people are alike; not used by penalties without a cost.
-        sensitive : a table of sensitive columns, or a matrix with one-hot columns, as for a call.
-            A dataset in which no two groups can be compared is refused.
-        labels : (n,) zeros and ones, where the notion conditions on them.
-        sample_weight : (n,), one by default.
+        X : array-like of shape (n, p) or None
+            Features by which people are alike; not used by penalties without a cost.
+        sensitive : array-like or table
+            A table of sensitive columns, or a matrix with one-hot columns, as for a call. A dataset
+            in which no two groups can be compared is refused.
+        labels : array-like of shape (n,), optional
+            Zeros and ones, where the notion conditions on them.
+        sample_weight : array-like of shape (n,), optional
+            One by default.
+
+        Returns
+        -------
+        FairnessLoss
+            The loss itself.
         """
         return self.fit_people(self._typed(sensitive, labels, sample_weight))
 
-    def fit_people(self, people: People) -> Self:
-        """Take a dataset whose people a notion has typed already."""
+    def fit_people(self, people: People, geometry: Geometry | None = None) -> Self:
+        """Take a dataset whose people a notion has typed already.
+
+        Parameters
+        ----------
+        people : People
+            The people, by `Notion.people`.
+        geometry : Geometry, optional
+            Who is like whom among them, where the penalty needs it.
+
+        Returns
+        -------
+        FairnessLoss
+            The loss itself.
+        """
+        self._check_people(people)
         self._people, self._memory = people.to_tensors(), Memory()
         self._everybody = self._people.constraints()
         return self
@@ -98,16 +138,28 @@ class FairnessLoss(nn.Module, ABC):
 
         Parameters
         ----------
-        pred : (n,) or (n, 1) logits, or probabilities with `pred_as_logit=False`.
-        features, sensitive, labels : the batch's people, who receive score themselves.
-            `sensitive` is a matrix (n, d) with one-hot columns for categories, where floats other
-            than 0 and 1 are continuous, or a table with one column an attribute. Integers are
-            one-hot where they are zeros and ones in several columns and all rows have the same sum;
-            else, as in a vector, they are codes. A group, label or value that the batch lacks is no
-            error: its constraints are dropped, and named in `last.dropped`. A table shows new
-            groups at any time, and its integers are numbers once more than ten values were seen.
-        index : (n,) the batch's rows of the dataset given to `fit`; all of them by default.
-        pred_as_logit : for this call, if not as the loss was made.
+        pred : Tensor of shape (n,) or (n, 1)
+            Logits, or probabilities with `pred_as_logit=False`.
+        features : array-like of shape (n, p), optional
+            By which the batch's people, who receive score themselves, are alike.
+        sensitive : array-like or table, optional
+            A matrix (n, d) with one-hot columns for categories, where floats other than 0 and 1 are
+            continuous, or a table with one column per attribute. Integers are one-hot where they
+            are zeros and ones in several columns and all rows have the same sum; else, as in a
+            vector, they are codes. A group, label or value that the batch lacks is no error: its
+            constraints are dropped, and named in `last.dropped`. A table shows new groups at any
+            time, and its integers are numbers once more than ten values were seen.
+        labels : array-like of shape (n,), optional
+            Zeros and ones, where the notion conditions on them.
+        index : array-like of shape (n,), optional
+            The batch's rows of the dataset given to `fit`; all of them by default.
+        pred_as_logit : bool, optional
+            For this call, if not as the loss was made.
+
+        Returns
+        -------
+        Tensor
+            The penalty, a mean over people, times its balance.
         """
         value = self._value(pred, features, sensitive, labels, index, pred_as_logit)
         # A penalty in half precision would be rounded, or overflow, where its sum need not.
@@ -124,11 +176,20 @@ class FairnessLoss(nn.Module, ABC):
 
         Parameters
         ----------
-        pred : predictions of that model.
-        labels : (n,) zeros and ones.
-        *people : `features` and `sensitive`, as for a call in batch mode; then the strata, where
-            they are not the labels.
-        index : as for a call in dataset mode.
+        pred : Tensor of shape (n,) or (n, 1)
+            Predictions of that model.
+        labels : array-like of shape (n,)
+            Zeros and ones.
+        *people : array-like or table
+            `features` and `sensitive`, as for a call in batch mode; then the strata, where they are
+            not the labels.
+        index : array-like of shape (n,), optional
+            As for a call in dataset mode.
+
+        Returns
+        -------
+        float
+            The factor.
         """
         if len(people) not in (0, 2, 3):
             raise ValueError(
@@ -193,11 +254,12 @@ class FairnessLoss(nn.Module, ABC):
                     "`sensitive` and `index` are two ways to say who the batch is; pass one: the "
                     "batch's own columns, or rows of the dataset given to `fit`."
                 )
-            if features is None and self._needs_features:
+            if features is None and self.needs_features:
                 raise ValueError("`features` are missing; OTF needs them to tell who is like whom.")
-            if isinstance(sensitive, People):  # typed already
-                return sensitive.to_tensors(), None
-            return self._typed(Batch(sensitive, self._memory), labels, None), None
+            typed = isinstance(sensitive, People)
+            people = sensitive if typed else self._memory.people(self.notion, sensitive, labels)
+            self._check_people(people)
+            return people.to_tensors(), None
         if self._people is None:
             raise ValueError(
                 "the people of the batch are missing: pass `features`, `sensitive` (and `labels`), "
@@ -211,9 +273,7 @@ class FairnessLoss(nn.Module, ABC):
         return self._people, None if index is None else _rows(index, len(self._people.types))
 
     def _typed(self, sensitive: Array, labels: Array, sample_weight: Array) -> People:
-        """Type the people of a `Batch`, or of a dataset, which must have something to compare."""
-        if isinstance(sensitive, Batch):
-            return sensitive.people(self.notion, labels).to_tensors()
+        """Type the people of a dataset, which must have something to compare."""
         notion = as_encoded(self.notion, sensitive)
         people = notion.people(sensitive, labels, sample_weight).to_tensors()
         names, counts = people.names, torch.bincount(people.types).double()
@@ -224,6 +284,9 @@ class FairnessLoss(nn.Module, ABC):
                 "several groups, with the labels that the notion speaks of."
             )
         return people
+
+    def _check_people(self, people: People) -> None:
+        """Raise where the penalty can't speak of these people."""
 
     def _apply(self, fn: Any, recurse: bool = True) -> FairnessLoss:
         """Move with the model, but let no cast of it round the balance, or overflow it."""
@@ -237,6 +300,17 @@ class FairnessLoss(nn.Module, ABC):
         self, scores: Tensor, constraints: Constraints, features: Array, rows: Tensor | None
     ) -> Tensor:
         """Return the penalty of scores, a mean over people, before its balance."""
+
+
+def loss_class(name: str) -> type[FairnessLoss]:
+    """Return the penalty of that name."""
+    from otfair.losses import LOSSES  # the door, which knows them all
+
+    for kind in LOSSES:
+        if kind.name == name:
+            return kind
+    known = ", ".join(kind.name for kind in LOSSES)
+    raise ValueError(f"unknown regularizer {name!r}; pass one of {known}.")
 
 
 def _check_shape(pred: Tensor) -> None:

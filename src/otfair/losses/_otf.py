@@ -1,4 +1,4 @@
-"""Fairness penalties for any PyTorch loop: the OTF cost, and the norm of the violations.
+"""The OTF cost as a penalty for any PyTorch loop.
 
 Maths: docs/derivation.md, sections 5, 7 and 8. A penalty is the mean over people; the solver works
 in float64 whatever the model's type, and its gradient comes from the envelope theorem.
@@ -20,7 +20,7 @@ from otfair.transport import AdjustedTransport, Newton, Solver, TransportError, 
 
 
 class OTFLoss(FairnessLoss):
-    """The adjusted OTF cost, a person: zero for fair scores.
+    """The adjusted OTF cost per person: zero for fair scores.
 
     In *batch mode*, ``loss(logits, features, sensitive, labels)``, people of the batch are the
     destinations, as in the paper. In *dataset mode*, after ``loss.fit(X, sensitive, labels)``, they
@@ -28,15 +28,26 @@ class OTFLoss(FairnessLoss):
 
     Parameters
     ----------
-    notion : a `Notion` or its name.
-    epsilon : smoothing, in units of the scaled cost.
-    cost, scale : as for `PointCloud`.
-    slack : violation of each constraint that costs nothing.
-    solver : "newton" or "coordinate"; more keywords are its settings, such as ``max_sweeps=1``. A
-        `tol` below 1e-8 is an aim: where rounding stands in the way, 1e-8 will do.
-    warm_start : start each call at the constraint duals of the last one. It changes how long a
-        solver takes, and with a sweep limit also where it stops.
-    pred_as_logit : whether predictions are logits or else probabilities.
+    notion : Notion or str, default="demographic_parity"
+        A notion, or its name.
+    epsilon : float, default=1e-3
+        Smoothing, in units of the scaled cost.
+    cost : str or callable, default="euclidean"
+        As for `PointCloud`.
+    scale : str or float, default="max"
+        As for `PointCloud`.
+    slack : float, default=0.0
+        Violation of each constraint that costs nothing.
+    solver : {"newton", "coordinate"}, default="newton"
+        How the dual is solved.
+    warm_start : bool, default=True
+        Start each call at the constraint duals of the last one. It changes how long a solver takes,
+        and with a sweep limit also where it stops.
+    pred_as_logit : bool, default=True
+        Whether predictions are logits or else probabilities.
+    **options : object
+        Settings of the solver, such as ``max_sweeps=1``. A `tol` below 1e-8 is an aim: where
+        rounding stands in the way, 1e-8 will do.
 
     Examples
     --------
@@ -53,7 +64,8 @@ class OTFLoss(FairnessLoss):
     True
     """
 
-    _needs_features = True
+    name, title = "otf", "OTF"
+    needs_features = True
 
     def __init__(
         self,
@@ -75,6 +87,11 @@ class OTFLoss(FairnessLoss):
         self._geometry: Geometry | None = None
         self.forget()
 
+    @classmethod
+    def from_settings(cls, notion: Notion | str, **transport: Any) -> Self:
+        """Make the loss of a classifier."""
+        return cls(notion, **transport)
+
     def fit(
         self,
         X: Array,
@@ -86,7 +103,23 @@ class OTFLoss(FairnessLoss):
     ) -> Self:
         """Take a whole dataset and compute its soft distances, once.
 
-        The parameters are those of every penalty; `geometry` says who is like whom in place of X.
+        Parameters
+        ----------
+        X : array-like of shape (n, p) or None
+            Features by which people are alike.
+        sensitive : array-like or table
+            As for a call. A dataset in which no two groups can be compared is refused.
+        labels : array-like of shape (n,), optional
+            Zeros and ones, where the notion conditions on them.
+        sample_weight : array-like of shape (n,), optional
+            One by default.
+        geometry : Geometry, optional
+            Who is like whom, in place of X.
+
+        Returns
+        -------
+        OTFLoss
+            The loss itself.
         """
         people = self._typed(sensitive, labels, sample_weight)
         if geometry is None and X is not None:
@@ -94,7 +127,20 @@ class OTFLoss(FairnessLoss):
         return self.fit_people(people, geometry)
 
     def fit_people(self, people: People, geometry: Geometry | None = None) -> Self:
-        """Take a dataset whose people a notion has typed already, and who is like whom in it."""
+        """Take a dataset whose people a notion has typed already, and who is like whom in it.
+
+        Parameters
+        ----------
+        people : People
+            The people, by `Notion.people`.
+        geometry : Geometry
+            Who is like whom among them.
+
+        Returns
+        -------
+        OTFLoss
+            The loss itself.
+        """
         if geometry is None:
             raise ValueError("OTF needs features of these people, or a `geometry` of them.")
         n = len(people.types)
@@ -167,54 +213,6 @@ def cloud(X: Array, weight: Tensor, cost: str | CostFunction | Cost, scale: Scal
         counted = people[(weight > 0).to(people.device)]
         scale = PointCloud(counted, cost=cost, scale=scale).scale_
     return PointCloud(X, cost=cost, scale=scale)
-
-
-class NormLoss(FairnessLoss):
-    """The norm of the constraints' violations: the p-norm of G h / n.
-
-    Parameters
-    ----------
-    notion : a `Notion` or its name.
-    p : 1 as in the paper, or 2.
-    smoothing : width within which the norm's kink at zero is rounded off.
-    pred_as_logit : whether predictions are logits or else probabilities.
-    """
-
-    widths = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
-
-    def __init__(
-        self,
-        notion: Notion | str = "demographic_parity",
-        p: int = 1,
-        *,
-        smoothing: float = 0.0,
-        pred_as_logit: bool = True,
-    ) -> None:
-        super().__init__(notion, pred_as_logit=pred_as_logit)
-        if p not in (1, 2) or not smoothing >= 0:
-            raise ValueError(
-                f"`p` must be 1 or 2 and `smoothing` not negative; received {p!r}, {smoothing!r}."
-            )
-        self.p, self.smoothing = p, smoothing
-
-    def _penalty(
-        self, scores: Tensor, constraints: Constraints, features: Array, rows: Tensor | None
-    ) -> Tensor:
-        on = scores.device
-        V, w = constraints.vectors.to(on), constraints.sample_weight.to(on)
-        by_type = scores.new_zeros(V.shape[1]).index_add(0, constraints.types.to(on), w * scores)
-        violation = V @ by_type - constraints.target.to(on)
-        # Fair scores are at the kink, whose slope is taken as 0; rounding must not choose a side.
-        fair = violation.abs() <= 1e-12 * (V.abs() @ by_type)
-        violation = violation.masked_fill(fair, 0.0) / w.sum()
-        value: Tensor
-        if not self.smoothing:
-            value = torch.linalg.vector_norm(violation, self.p)
-        else:
-            squares = violation.square() if self.p == 1 else violation.square().sum()[None]
-            value = ((squares + self.smoothing**2).sqrt() - self.smoothing).sum()
-        self.last = Diagnostics(value=float(value.detach()), dropped=constraints.dropped)
-        return value
 
 
 class _Envelope(torch.autograd.Function):

@@ -19,6 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, _check_y, check_is_fi
 from otfair._io.arrays import Array, same_length
 from otfair._io.saved import check_shapes, require
 from otfair.geometry import Cost, CostFunction, Geometry, Scale
+from otfair.losses import loss_class
 from otfair.metrics import ViolationOf
 from otfair.models._base import FairClassifier, Stage
 from otfair.models._objective import OTFObjective
@@ -306,7 +307,7 @@ class OTFBoostingClassifier(FairClassifier[_Trees]):
         objective, self.balance_ = None, 1.0
         if penalize and people is not None:
             trained, Z, geometry = people.take(kept), encoded[kept], None
-            if self.regularizer == "otf":
+            if loss_class(self.regularizer).needs_features:
                 geometry = self._geometry(Z, trained, self.cost, self.scale)
             objective = self._objective().fit_people(trained, labels[kept], geometry)
             if self.balance == "auto":

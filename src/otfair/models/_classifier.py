@@ -22,7 +22,7 @@ from torch import nn
 from otfair._io.arrays import Array
 from otfair._io.saved import check_shapes, check_width, require
 from otfair.geometry import Cost, CostFunction, Geometry, Scale
-from otfair.losses import BarycenterLoss, FairnessLoss, NormLoss, OTFLoss
+from otfair.losses import FairnessLoss, OTFLoss, loss_class
 from otfair.metrics import ViolationOf
 from otfair.models._base import FairClassifier, Stage
 from otfair.models._lbfgs import WINDOW
@@ -349,12 +349,10 @@ class OTFClassifier(FairClassifier[Line | Network]):
                     f"`regularizer` was made for {loss.notion!r}, but `notion` is {self.notion!r}; "
                     "pass the same to both."
                 )
-        elif self.regularizer == "otf":
-            loss = OTFLoss(
-                self.notion, self.epsilon, cost=self.cost, scale=self.scale, tol=RESIDUAL
-            )
         else:
-            loss = {"norm": NormLoss, "barycenter": BarycenterLoss}[self.regularizer](self.notion)
+            transport = {"epsilon": self.epsilon, "cost": self.cost, "scale": self.scale}
+            kind = loss_class(self.regularizer)
+            loss = kind.from_settings(self.notion, **transport, tol=RESIDUAL)
         if not isinstance(loss, OTFLoss):
             return loss.fit_people(people)
         if loss.solver != "newton" and not self._by_adam:

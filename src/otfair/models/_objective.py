@@ -15,7 +15,7 @@ from sklearn.metrics import roc_auc_score
 
 from otfair._io.arrays import Array, check_weight
 from otfair.geometry import Cost, CostFunction, Geometry, PointCloud, Scale
-from otfair.losses import BarycenterLoss, FairnessLoss, NormLoss, OTFLoss, cloud
+from otfair.losses import OTFLoss, cloud, loss_class
 from otfair.metrics import ViolationOf
 from otfair.models._boosted_people import Population, read_call, same_people
 from otfair.models._training import Training
@@ -26,7 +26,6 @@ MEMORY = 0.3  # of that force which stays for the rounds to come
 FADE = 0.9  # of the longest force allowed, which is allowed still in the next round
 RESIDUAL = 1e-5  # of the penalty's solver: a round is far from exact anyway
 LOWEST = 1e-16  # second-order term of a person, as in XGBoost
-REGULARIZERS = ("otf", "norm", "barycenter")
 METRICS = ("objective", "violation", "penalty", "auc")
 _UNSET: Any = object()
 
@@ -94,10 +93,7 @@ class OTFObjective:
         cost: str | CostFunction | Cost = "euclidean",
         scale: Scale = "max",
     ) -> None:
-        if regularizer not in REGULARIZERS:
-            raise ValueError(
-                f"unknown regularizer {regularizer!r}; pass one of {', '.join(REGULARIZERS)}."
-            )
+        loss_class(regularizer)
         if not _positive(epsilon):
             raise ValueError(f"`epsilon` must be positive and finite; received {epsilon!r}.")
         if balance != "auto" and not _positive(balance):
@@ -150,7 +146,7 @@ class OTFObjective:
             )
         people = self.notion.people(sensitive_features, labels, sample_weight)
         y = binary_labels(labels, len(people.types), "OTFObjective")
-        if geometry is None and self.regularizer == "otf":
+        if geometry is None and loss_class(self.regularizer).needs_features:
             geometry = cloud(X, people.weight, self.cost, self.scale)
         self.fit_people(people, y, geometry)
         if self.balance == "auto":
@@ -289,12 +285,9 @@ class OTFObjective:
     def _population(
         self, people: People, labels: np.ndarray, geometry: Geometry | None
     ) -> Population:
-        loss: FairnessLoss
-        if self.regularizer == "otf":
-            loss = OTFLoss(self.notion, self.epsilon, tol=RESIDUAL).fit_people(people, geometry)
-        else:
-            kind = {"norm": NormLoss, "barycenter": BarycenterLoss}[self.regularizer]
-            loss = kind(self.notion).fit_people(people)
+        kind = loss_class(self.regularizer)
+        loss = kind.from_settings(self.notion, epsilon=self.epsilon, tol=RESIDUAL)
+        loss.fit_people(people, geometry)
         weight = check_weight(people.weight, len(labels)).cpu().numpy()
         return Population(labels, weight, loss, ViolationOf(people))
 

@@ -15,12 +15,11 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from otfair._io.arrays import Array, is_tensor, same_length
 from otfair.geometry import Geometry
-from otfair.losses import FairnessLoss, OTFLoss
+from otfair.losses import FairnessLoss, OTFLoss, loss_class
 from otfair.notions import Notion, People, as_notion
 from otfair.tables import EncodedColumn
 
 KNOWN = {
-    "regularizer": ("otf", "norm", "barycenter"),
     "solver": ("lbfgs", "adam"),
     "mode": ("dataset", "batch"),
 }
@@ -77,9 +76,10 @@ def check_ranges(estimator: Any) -> None:
 def check_settings(estimator: Any) -> None:
     """Raise where a setting of an `OTFClassifier` makes no sense."""
     check_ranges(estimator)
+    if not isinstance(estimator.regularizer, FairnessLoss):
+        loss_class(estimator.regularizer)
     for name, known in KNOWN.items():
-        own = name == "regularizer" and isinstance(estimator.regularizer, FairnessLoss)
-        if not own and getattr(estimator, name) not in known:
+        if getattr(estimator, name) not in known:
             raise ValueError(
                 f"unknown {name} {getattr(estimator, name)!r}; pass one of {', '.join(known)}."
             )

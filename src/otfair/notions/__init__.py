@@ -10,7 +10,7 @@ from otfair.notions._attributes import (
     refuse_single,
 )
 from otfair.notions._base import GroupNotion, Notion, _Stack, as_notion
-from otfair.notions._batches import Batch, Memory, as_encoded
+from otfair.notions._batches import Memory, as_encoded
 from otfair.notions._conditional_parity import ConditionalParity
 from otfair.notions._constraints import Constraints, People, check_existence, type_people
 from otfair.notions._demographic_parity import DemographicParity
@@ -32,7 +32,6 @@ __all__ = [
     "NOTIONS",
     "STORED_NOTIONS",
     "Attribute",
-    "Batch",
     "ConditionalParity",
     "Constraints",
     "DemographicParity",

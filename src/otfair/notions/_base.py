@@ -8,9 +8,10 @@ Each notion has a file of its own, which holds all facts about it.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -27,6 +28,8 @@ from otfair.notions._constraints import Constraints, People, stack_people, type_
 from otfair.tables import Column, Columns, as_columns, chosen_names, named, to_columns
 
 logger = logging.getLogger(__name__)
+# From the columns to compare by, all columns, and who has weight, to what the former hold.
+Reader: TypeAlias = Callable[[list[Column], list[Column], np.ndarray], list[Attribute]]
 
 
 class Notion:
@@ -160,14 +163,25 @@ class GroupNotion(Notion):
     def people(
         self, sensitive_features: Array, labels: Array = None, sample_weight: Array = None
     ) -> People:
-        columns = named(to_columns(sensitive_features, "sensitive_features"))
+        return self.read_people(sensitive_features, labels, sample_weight, self._attributes)
+
+    def read_people(
+        self,
+        sensitive: Array,
+        labels: Array,
+        sample_weight: Array,
+        read: Reader,
+        argument: str = "sensitive_features",
+    ) -> People:
+        """Type people by their columns: the one path, whoever reads what the columns hold."""
+        columns = named(to_columns(sensitive, argument))
         n = len(columns[0].values)
         if n == 0:
-            raise ValueError("`sensitive_features` is empty; pass at least one person.")
+            raise ValueError(f"`{argument}` is empty; pass at least one person.")
         weight = check_weight(sample_weight, n)
         strata, kept = self.split(columns, labels, n)
-        attributes = self._attributes(kept, columns, (weight > 0).cpu().numpy())
-        return type_people(strata, attributes, weight, is_tensor(sensitive_features))
+        attributes = read(kept, columns, (weight > 0).cpu().numpy())
+        return type_people(strata, attributes, weight, is_tensor(sensitive))
 
     def split(self, columns: list[Column], labels: Array, n: int) -> tuple[Strata, list[Column]]:
         """Return the strata, and the columns by which people are compared within them."""

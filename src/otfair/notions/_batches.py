@@ -1,12 +1,12 @@
 """Reading mini-batches: a group may be absent, and columns keep the meaning they had before.
 
-Maths: docs/derivation.md, section 5. A whole dataset is read by `notions.py`, which refuses columns
+Maths: docs/derivation.md, section 5. A whole dataset is read by `_base.py`, which refuses columns
 with one group only; a batch may well have such columns, and the next one may not.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import reduce
 from operator import and_
 
@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from otfair._io.arrays import Array, check_weight, is_tensor
+from otfair._io.arrays import Array
 from otfair.notions._attributes import (
     Attribute,
     cross,
@@ -24,76 +24,65 @@ from otfair.notions._attributes import (
     read_number,
 )
 from otfair.notions._base import GroupNotion, Notion
-from otfair.notions._constraints import People, stack_people, type_people
-from otfair.tables import MAX_CATEGORICAL_INTEGERS, Column, looks_categorical, named, to_columns
+from otfair.notions._constraints import People, stack_people
+from otfair.tables import MAX_CATEGORICAL_INTEGERS, Column, looks_categorical
 
 
-@dataclass(frozen=True)
 class Memory:
-    """What the batches so far have shown of their columns, by the columns' names."""
+    """What the batches so far have shown of their columns; reading a batch adds to it."""
 
-    categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    numbers: set[str] = field(default_factory=set)  # columns that turned out to be continuous
+    def __init__(self) -> None:
+        self.categories: dict[str, tuple[str, ...]] = {}  # of each column of groups
+        self.numbers: set[str] = set()  # columns that turned out to be continuous
 
-
-@dataclass(frozen=True)
-class Batch:
-    """The sensitive columns of a mini-batch, and what was seen before it."""
-
-    sensitive: Array
-    memory: Memory
-
-    def people(self, notion: Notion, labels: Array) -> People:
-        """Type the people of the batch, whatever groups, labels or values it lacks."""
-        if len(notion.parts) > 1:
-            return reduce(stack_people, (self.people(part, labels) for part in notion.parts))
-        if not isinstance(notion, GroupNotion):
-            return notion.people(self.sensitive, labels)
-        columns = named(to_columns(self.sensitive, "sensitive"))
-        n = len(columns[0].values)
-        if n == 0:
-            raise ValueError("`sensitive` is empty; pass at least one person.")
-        strata, kept = notion.split(columns, labels, n)
-        attributes = self._attributes(notion, kept, columns)
-        return type_people(strata, attributes, check_weight(None, n), is_tensor(self.sensitive))
-
-    def _attributes(
-        self, notion: GroupNotion, kept: list[Column], columns: list[Column]
-    ) -> list[Attribute]:
-        # Integers that were codes before are codes still, though a small batch may look one-hot.
-        codes = kept[0].values.dtype.kind in "iu" and str(kept[0].name) in self.memory.categories
-        if notion.encoded or (not codes and reads_one_hot(notion, self.sensitive)):
-            return [self._read_encoded(column) for column in kept]
-        attributes = read_attributes(
-            kept,
-            columns,
-            notion.continuous,
-            notion.categorical,
-            lambda column: not self._is_continuous(column),
-            lambda column: read_group(replace(column, categories=self._groups(column))),
+    def people(self, notion: Notion, sensitive: Array, labels: Array) -> People:
+        """Type the people of a batch, whatever groups, labels or values it lacks."""
+        return reduce(
+            stack_people, (self._people(part, sensitive, labels) for part in notion.parts)
         )
-        return cross(attributes) if notion.intersectional else attributes
+
+    def _people(self, notion: Notion, sensitive: Array, labels: Array) -> People:
+        if not isinstance(notion, GroupNotion):
+            return notion.people(sensitive, labels)
+
+        def read(kept: list[Column], columns: list[Column], _: np.ndarray) -> list[Attribute]:
+            # Integers that were codes before are codes still, though a small batch may look
+            # one-hot.
+            codes = kept[0].values.dtype.kind in "iu" and str(kept[0].name) in self.categories
+            if notion.encoded or (not codes and reads_one_hot(notion, sensitive)):
+                return [self._read_encoded(column) for column in kept]
+            attributes = read_attributes(
+                kept,
+                columns,
+                notion.continuous,
+                notion.categorical,
+                lambda column: not self._is_continuous(column),
+                lambda column: read_group(replace(column, categories=self._groups(column))),
+            )
+            return cross(attributes) if notion.intersectional else attributes
+
+        return notion.read_people(sensitive, labels, None, read, "sensitive")
 
     def _read_encoded(self, column: Column) -> Attribute:
-        numbers = self.memory.numbers
-        attribute = read_number(column) if column.name in numbers else read_encoded(column)
+        known = column.name in self.numbers
+        attribute = read_number(column) if known else read_encoded(column)
         if not attribute.is_group:
-            numbers.add(attribute.name)
+            self.numbers.add(attribute.name)
         return attribute
 
     def _is_continuous(self, column: Column) -> bool:
         """Whether a column is a number; integers are, once their values are too many for groups."""
-        name, numbers = str(column.name), self.memory.numbers
+        name, numbers = str(column.name), self.numbers
         if column.values.dtype.kind not in "iu":
             return not looks_categorical(column)
         if name not in numbers and len(self._groups(column)) > MAX_CATEGORICAL_INTEGERS:
-            del self.memory.categories[name]
+            del self.categories[name]
             numbers.add(name)
         return name in numbers
 
     def _groups(self, column: Column) -> tuple[str, ...]:
         """Return the groups of a column in this batch and in earlier ones, and remember them."""
-        known, name = self.memory.categories, str(column.name)
+        known, name = self.categories, str(column.name)
         here = column.categories or map(str, np.unique(column.values).tolist())
         known[name] = tuple(dict.fromkeys([*known.get(name, ()), *here]))
         return known[name]
@@ -124,7 +113,7 @@ def reads_one_hot(notion: GroupNotion, sensitive: Array) -> bool:
         if notion.intersectional:
             raise ValueError(
                 "one-hot columns cannot be crossed, as they do not tell which of them make an "
-                "attribute. Cross the attributes first, or pass a table with one column an "
+                "attribute. Cross the attributes first, or pass a table with one column per "
                 "attribute."
             )
         return True

@@ -1,0 +1,66 @@
+"""The norm of the constraints' violations, which the paper compares with.
+
+Maths: docs/derivation.md, section 8.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from otfair._io.arrays import Array
+from otfair.losses._base import Diagnostics, FairnessLoss
+from otfair.notions import Constraints, Notion
+
+
+class NormLoss(FairnessLoss):
+    """The norm of the constraints' violations: the p-norm of G h / n.
+
+    Parameters
+    ----------
+    notion : Notion or str, default="demographic_parity"
+        A notion, or its name.
+    p : {1, 2}, default=1
+        1 as in the paper, or 2.
+    smoothing : float, default=0.0
+        Width within which the norm's kink at zero is rounded off.
+    pred_as_logit : bool, default=True
+        Whether predictions are logits or else probabilities.
+    """
+
+    name, title = "norm", "Norm"
+    widths = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+
+    def __init__(
+        self,
+        notion: Notion | str = "demographic_parity",
+        p: int = 1,
+        *,
+        smoothing: float = 0.0,
+        pred_as_logit: bool = True,
+    ) -> None:
+        super().__init__(notion, pred_as_logit=pred_as_logit)
+        if p not in (1, 2) or not smoothing >= 0:
+            raise ValueError(
+                f"`p` must be 1 or 2 and `smoothing` not negative; received {p!r}, {smoothing!r}."
+            )
+        self.p, self.smoothing = p, smoothing
+
+    def _penalty(
+        self, scores: Tensor, constraints: Constraints, features: Array, rows: Tensor | None
+    ) -> Tensor:
+        on = scores.device
+        V, w = constraints.vectors.to(on), constraints.sample_weight.to(on)
+        by_type = scores.new_zeros(V.shape[1]).index_add(0, constraints.types.to(on), w * scores)
+        violation = V @ by_type - constraints.target.to(on)
+        # Fair scores are at the kink, whose slope is taken as 0; rounding must not choose a side.
+        fair = violation.abs() <= 1e-12 * (V.abs() @ by_type)
+        violation = violation.masked_fill(fair, 0.0) / w.sum()
+        value: Tensor
+        if not self.smoothing:
+            value = torch.linalg.vector_norm(violation, self.p)
+        else:
+            squares = violation.square() if self.p == 1 else violation.square().sum()[None]
+            value = ((squares + self.smoothing**2).sqrt() - self.smoothing).sum()
+        self.last = Diagnostics(value=float(value.detach()), dropped=constraints.dropped)
+        return value
