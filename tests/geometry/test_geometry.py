@@ -440,8 +440,8 @@ def test_a_matrix_that_makes_no_sense_is_refused(C, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([0, 1], 0.1), r"one entry a column person: 3; received shape \(2,\)"),
-        (([0, 1, 0], 0.1, [1, 1]), r"one entry a person: 3; received shape \(2,\)"),
+        (([0, 1], 0.1), r"one entry per column person: 3; received shape \(2,\)"),
+        (([0, 1, 0], 0.1, [1, 1]), r"one entry per person: 3; received shape \(2,\)"),
         (([0, 1, 0], 0.1, [1, -1, 1]), "`sample_weight` must be non-negative"),
         (([0, 1, 0], 0.1, [0, 0, 0]), "not all zero"),
         (([0, 1, 0], 0.1, [1, np.nan, 1]), "`sample_weight` must be finite"),

@@ -443,7 +443,11 @@ def test_a_notion_must_be_one_of_its_subclasses():
         (EqualizedOdds(), (SEX, [0, 1, 0, 1]), "`labels` has 4 entries but .* 5 people"),
         (EqualizedOdds(), (SEX, np.zeros((5, 2))), "one column.*received 2"),
         (EqualizedOdds(), (SEX, [0, 1, None, 1, 0]), "`labels` column .* row 2"),
-        (DemographicParity(), (SEX, None, [1, 1]), "`sample_weight` must have one entry a person"),
+        (
+            DemographicParity(),
+            (SEX, None, [1, 1]),
+            "`sample_weight` must have one entry per person",
+        ),
         (DemographicParity(), (SEX, None, [1, 1, -1, 1, 1]), "non-negative.*smallest is -1"),
         (DemographicParity(), (SEX, None, [0] * 5), "not all zero"),
         (DemographicParity(), (SEX, None, [1, 1, np.nan, 1, 1]), "`sample_weight` must be finite"),

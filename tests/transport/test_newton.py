@@ -145,7 +145,7 @@ def test_a_bad_start_is_recovered_from():
 
 def test_a_start_of_the_wrong_length_is_refused():
     p = random_problem(7)
-    with pytest.raises(ValueError, match="one entry a constraint: 4; received"):
+    with pytest.raises(ValueError, match="one entry per constraint: 4; received"):
         otfair.smooth_otf(p.scores, p.geometry, p.constraints, init=np.zeros(99))
 
 

@@ -13,6 +13,17 @@ from torch import Tensor
 Array: TypeAlias = Any  # what the user holds: np.ndarray, Tensor, a pandas or polars object, a list
 
 
+class ArgumentError(ValueError):
+    """What is wrong with an argument, which it knows; other words may be put for its name."""
+
+    def __init__(self, argument: str, problem: str) -> None:
+        super().__init__(argument, problem)
+        self.argument, self.problem = argument, problem
+
+    def __str__(self) -> str:
+        return f"`{self.argument}` {self.problem}"
+
+
 def to_tensor(
     values: Array, name: str, *, ndim: int | None = None, device: torch.device | None = None
 ) -> Tensor:
@@ -28,23 +39,26 @@ def to_tensor(
         try:
             values = torch.from_numpy(np.array(values, dtype=np.float64, order="C"))
         except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"`{name}` must be numeric; it could not be read as numbers ({error}). "
-                "Encode strings and categories first, for example with one-hot columns."
+            raise ArgumentError(
+                name,
+                f"must be numeric; it could not be read as numbers ({error}). "
+                "Encode strings and categories first, for example with one-hot columns.",
             ) from None
     tensor: Tensor = values.detach().to(device=device, dtype=torch.float64)
     if ndim is not None and tensor.ndim != ndim:
-        raise ValueError(
-            f"`{name}` must have {ndim} dimension(s); received shape {tuple(tensor.shape)}. "
-            "Reshape it, for example with `.reshape(-1)` or `.reshape(len(x), -1)`."
+        raise ArgumentError(
+            name,
+            f"must have {ndim} dimension(s); received shape {tuple(tensor.shape)}. "
+            "Reshape it, for example with `.reshape(-1)` or `.reshape(len(x), -1)`.",
         )
     if not math.isfinite(tensor.sum()) and not bool(torch.isfinite(tensor).all()):
         bad = torch.nonzero(~torch.isfinite(tensor))
         first = tuple(bad[0].tolist())
         where = "" if columns is None else f" (column {columns[first[-1]]!r})"
-        raise ValueError(
-            f"`{name}` must be finite; {len(bad)} of {tensor.numel()} entries are NaN or infinite, "
-            f"the first at {first}{where}. Drop those people or impute the values."
+        raise ArgumentError(
+            name,
+            f"must be finite; {len(bad)} of {tensor.numel()} entries are NaN or infinite, "
+            f"the first at {first}{where}. Drop those people or impute the values.",
         )
     return tensor
 
@@ -55,8 +69,8 @@ def to_vector(
     """Return `values` as a finite float64 tensor of n entries, or say what is wrong with them."""
     vector = to_tensor(values, name, device=device)
     if vector.shape != (n,):
-        raise ValueError(
-            f"`{name}` must have one entry a {of}: {n}; received shape {tuple(vector.shape)}."
+        raise ArgumentError(
+            name, f"must have one entry per {of}: {n}; received shape {tuple(vector.shape)}."
         )
     return vector
 
@@ -67,24 +81,26 @@ def check_weight(sample_weight: Array, n: int, device: torch.device | None = Non
         return torch.ones(n, dtype=torch.float64, device=device)
     weight = to_vector(sample_weight, "sample_weight", n, device=device).clone()
     if bool((weight < 0).any()) or float(weight.sum()) < 1e-150:
-        raise ValueError(
-            "`sample_weight` must be non-negative and not all zero (or nearly); "
-            f"the smallest is {float(weight.min()):.3g}, the sum {float(weight.sum()):.3g}."
+        raise ArgumentError(
+            "sample_weight",
+            "must be non-negative and not all zero (or nearly); "
+            f"the smallest is {float(weight.min()):.3g}, the sum {float(weight.sum()):.3g}.",
         )
     return weight
 
 
 def to_index(values: Array, n: int, name: str, device: torch.device | None = None) -> Tensor:
-    """Return indices of some of n people, given as integers or as one boolean a person."""
+    """Return indices of some of n people, given as integers or as one boolean per person."""
     index = torch.as_tensor(values if isinstance(values, Tensor) else np.array(values))
     whole = not index.is_floating_point() and index.ndim == 1
     if index.dtype is torch.bool:
         whole = index.shape == (n,)
         index = torch.nonzero(index.flatten()).squeeze(1)
     if not whole or not len(index) or int(index.min()) < -n or int(index.max()) >= n:
-        raise ValueError(
-            f"`{name}` must choose at least one of {n} people, by integers below {n} or by one "
-            f"boolean a person; received {index.dtype} of shape {tuple(index.shape)}."
+        raise ArgumentError(
+            name,
+            f"must choose at least one of {n} people, by integers below {n} or by one "
+            f"boolean per person; received {index.dtype} of shape {tuple(index.shape)}.",
         )
     return index.to(device=device, dtype=torch.long)
 
@@ -106,9 +122,10 @@ def is_missing(value: object) -> bool:
 
 
 def same_length(argument: str, received: int, n: int, of: str = "sensitive_features") -> None:
-    """Raise unless an argument has one entry a person."""
+    """Raise unless an argument has one entry per person."""
     if received != n:
-        raise ValueError(
-            f"`{argument}` has {received} entries but `{of}` has {n} people; "
-            "pass one entry a person, in the same order."
+        raise ArgumentError(
+            argument,
+            f"has {received} entries but `{of}` has {n} people; "
+            "pass one entry per person, in the same order.",
         )

@@ -1,6 +1,7 @@
 """Audits: how unfair scores are, to whom, and what it would take, as tables, JSON and a page."""
 
 from otfair.auditing._audit import Audit
+from otfair.auditing._features import NO_DISTANCES
 from otfair.auditing._pipeline import audit
 from otfair.auditing._results import (
     Cost,
@@ -10,12 +11,14 @@ from otfair.auditing._results import (
     Flow,
     Group,
     Pairs,
+    Places,
     Record,
     Region,
     Violation,
 )
 
 __all__ = [
+    "NO_DISTANCES",
     "Audit",
     "Cost",
     "Curve",
@@ -24,6 +27,7 @@ __all__ = [
     "Flow",
     "Group",
     "Pairs",
+    "Places",
     "Record",
     "Region",
     "Violation",

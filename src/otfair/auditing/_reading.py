@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
-from torch import Tensor
 
-from otfair._io.arrays import Array, check_weight, same_length
+from otfair._io.arrays import ArgumentError, Array, check_weight, same_length
 from otfair.auditing._binning import quantile_codes, range_names
 from otfair.tables import (
+    MAX_CATEGORICAL_INTEGERS,
+    MAX_GROUPS,
     Column,
     Columns,
     chosen_names,
+    is_number,
     looks_categorical,
     named,
     outcomes,
+    percentages,
     read_labels,
     to_columns,
+    to_frame,
+    to_series,
 )
 
-MAX_GROUPS = 50
-MAX_INTEGERS = 10  # distinct ones, in a column of floats, that are still names of groups
+LARGEST_WHOLE = 2**53  # beyond it, floats skip integers
 ROUNDING = 1e-3  # what scores may exceed [0, 1] by and still look like probabilities
 SIGMOID = "apply the sigmoid, 1 / (1 + exp(-s))"
 
@@ -70,12 +72,12 @@ def read(
     sensitive = to_frame(sensitive_features, "sensitive_features", "group")
     n = len(sensitive)
     if n == 0 or not len(sensitive.columns):
-        raise ValueError(
-            "`sensitive_features` is empty; pass at least one column of at least two people."
+        raise ArgumentError(
+            "sensitive_features", "is empty; pass at least one column of at least two people."
         )
-    column = _single(to_frame(scores, "scores", "score"), "scores")
+    column = to_series(scores, "scores", "score")
     h = _numbers(column, "scores")
-    y = None if labels is None else _single(to_frame(labels, "labels", "label"), "labels")
+    y = None if labels is None else to_series(labels, "labels", "label")
     features = None if X is None else to_frame(X, "X", "x")
     control = pd.DataFrame(index=range(n))
     if control_features is not None:
@@ -91,7 +93,7 @@ def read(
             same_length(argument, len(values), n)
     given_weight = None
     if sample_weight is not None:  # a missing one is none
-        weights = _single(to_frame(sample_weight, "sample_weight", "weight"), "sample_weight")
+        weights = to_series(sample_weight, "sample_weight", "weight")
         numbers = _numbers(weights, "sample_weight")
         given_weight = np.where(np.isnan(numbers), 0.0, numbers)
     weight = check_weight(given_weight, n).cpu().numpy()
@@ -141,74 +143,10 @@ def read(
     )
 
 
-def to_frame(values: Array, argument: str, single: str) -> pd.DataFrame:
-    """Return any table, array or dict of columns as a pandas table with names of text."""
-    if isinstance(values, Mapping):
-        parts = {
-            str(k): _single(to_frame(v, argument, single), f"{argument}[{k!r}]")
-            for k, v in values.items()
-        }
-        lengths = {k: len(v) for k, v in parts.items()}
-        if len(set(lengths.values())) > 1:
-            raise ValueError(f"`{argument}` has columns of different lengths: {lengths}.")
-        return pd.DataFrame(parts)
-    if isinstance(values, Tensor):
-        values = values.detach().cpu().double().numpy()
-    native = _narwhals(values, argument)
-    if isinstance(native, nw.Series):
-        name = single if native.name in (None, "") else str(native.name)
-        return pd.DataFrame({name: _series(native)})
-    if isinstance(native, nw.DataFrame):
-        return pd.DataFrame({str(s.name): _series(s) for s in native.iter_columns()})
-    array = np.asarray(values, dtype=object if _has_text(values) else None)
-    if array.ndim not in (1, 2):
-        raise ValueError(
-            f"`{argument}` must have one row a person and one or more columns; received shape "
-            f"{array.shape}."
-        )
-    if array.ndim == 1:
-        return pd.DataFrame({single: array}).infer_objects()
-    names = [single] if array.shape[1] == 1 else [f"{single}{j}" for j in range(array.shape[1])]
-    return pd.DataFrame(array, columns=names).infer_objects()
-
-
 def _name(values: Array, otherwise: str) -> str:
     """Return the name of a column, if it has one."""
     name = getattr(values, "name", None)
     return otherwise if name in (None, "") else str(name)
-
-
-def _narwhals(values: Array, argument: str) -> Any:
-    names = [str(name) for name in getattr(values, "columns", ())]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise ValueError(f"`{argument}` has columns of one name: {twice}. Rename them.")
-    return nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
-
-
-def _series(series: Any) -> Any:
-    """Return a column as pandas holds it best, whatever library it came from."""
-    native = series.to_native()
-    if isinstance(native, pd.Series):
-        return native.reset_index(drop=True)
-    if series.dtype.is_numeric() and series.dtype != nw.Decimal:
-        return pd.Series(series.to_numpy())
-    if series.dtype in (nw.Categorical, nw.Enum):
-        series = series.cast(nw.String)
-    return pd.Series(series.to_list(), dtype=object).infer_objects()
-
-
-def _has_text(values: Array) -> bool:
-    """Whether a list or array may hold text beside gaps, which NumPy would turn into text."""
-    if isinstance(values, np.ndarray):
-        return values.dtype.kind in "USOT"
-    return np.asarray(values).dtype.kind in "USOT"
-
-
-def _single(frame: pd.DataFrame, argument: str) -> pd.Series[Any]:
-    if len(frame.columns) != 1:
-        hint = " Of `predict_proba(X)` pass the last column, `[:, 1]`." * (argument == "scores")
-        raise ValueError(f"`{argument}` must be one column; received {len(frame.columns)}.{hint}")
-    return frame.iloc[:, 0]
 
 
 def _numbers(column: pd.Series[Any], argument: str) -> np.ndarray:
@@ -217,26 +155,22 @@ def _numbers(column: pd.Series[Any], argument: str) -> np.ndarray:
     if bad.any():
         first = str(column[bad.argmax()])
         remedy = percentages(first) or "Pass scores in [0, 1], or decisions as 0 and 1."
-        remedy = remedy if argument == "scores" else "Pass one number a person."
-        raise ValueError(
-            f"`{argument}` must be numbers; {int(bad.sum())} are not, the first is {first!r} in "
-            f"row {int(bad.argmax())}. {remedy}"
+        remedy = remedy if argument == "scores" else "Pass one number per person."
+        raise ArgumentError(
+            argument,
+            f"must be numbers; {int(bad.sum())} are not, the first is {first!r} in "
+            f"row {int(bad.argmax())}. {remedy}",
         )
     return numbers
-
-
-def percentages(text: str) -> str:
-    """Say what to do with scores such as "74.8%", or nothing."""
-    looks = text.strip().endswith("%")
-    return "They look like percentages: remove the % and divide them by 100." * looks
 
 
 def _check_range(h: np.ndarray) -> None:
     low, high = float(h.min()), float(h.max())
     if not np.isfinite([low, high]).all():
-        raise ValueError(
-            f"`scores` must lie in [0, 1]; {int(np.isinf(h).sum())} of {len(h)} are infinite. Mend "
-            "what made them, such as a logarithm of 0."
+        raise ArgumentError(
+            "scores",
+            f"must lie in [0, 1]; {int(np.isinf(h).sum())} of {len(h)} are infinite. Mend "
+            "what made them, such as a logarithm of 0.",
         )
     if low < 0 or high > 1:
         bad = int(((h < 0) | (h > 1)).sum())
@@ -252,9 +186,10 @@ def _check_range(h: np.ndarray) -> None:
             )
         elif high <= 100:
             remedy = "They look like percentages: divide them by 100."
-        raise ValueError(
-            f"`scores` must lie in [0, 1]; {bad} of {len(h)} do not: they range from {low:.4g} to "
-            f"{high:.4g}. {remedy}"
+        raise ArgumentError(
+            "scores",
+            f"must lie in [0, 1]; {bad} of {len(h)} do not: they range from {low:.4g} to "
+            f"{high:.4g}. {remedy}",
         )
     if low == high:
         raise ValueError(
@@ -283,20 +218,17 @@ def _sensitive(
         )
     out = []
     for column in columns:
-        name = str(column.name)
+        name, column = str(column.name), _whole_again(column)
         if name in numbers and column.values.dtype.kind not in "biuf":
             raise ValueError(
                 f"sensitive column {name!r} is named as continuous but holds text, such as "
                 f"{str(column.values[0])!r}; convert it to numbers first."
             )
-        if name in numbers or not (name in groups or _looks_grouped(column)):
+        if name in numbers or not (name in groups or looks_categorical(column)):
             out.append(Column(name, column.values.astype(np.float64)))
             continue
-        values = column.values
-        if values.dtype.kind == "f" and (values == values.round()).all():
-            values = values.astype(np.int64)  # a gap had made floats of them
-        texts = values.astype(str)
-        present = list(dict.fromkeys(column.categories or ())) or _in_order(values)
+        texts = column.values.astype(str)
+        present = list(dict.fromkeys(column.categories or ())) or _in_order(column.values)
         used = set(texts)
         present = [value for value in present if value in used]
         if len(present) > MAX_GROUPS:
@@ -319,11 +251,20 @@ def _sensitive(
     return tuple(out)
 
 
+def _whole_again(column: Column) -> Column:
+    """Return whole numbers as integers, of which a gap had made floats."""
+    values = column.values
+    if values.dtype.kind != "f" or not (values == values.round()).all():
+        return column
+    if np.abs(values).max() > LARGEST_WHOLE:
+        return column
+    return Column(column.name, values.astype(np.int64), column.categories)
+
+
 def _control(column: pd.Series[Any], weight: np.ndarray) -> Column:
     """Return a control as text; numbers of many values become quarters."""
-    name, numbers = str(column.name), pd.api.types.is_numeric_dtype(column)
-    numbers = numbers and not pd.api.types.is_bool_dtype(column)
-    if numbers and column.nunique() > MAX_INTEGERS:
+    name = str(column.name)
+    if is_number(column) and column.nunique() > MAX_CATEGORICAL_INTEGERS:
         values = column.to_numpy(np.float64)
         codes = quantile_codes(values, 4, weight)
         names = range_names(values, codes)
@@ -339,14 +280,6 @@ def _control(column: pd.Series[Any], weight: np.ndarray) -> Column:
 
 def _in_order(values: np.ndarray) -> list[str]:
     return [str(v) for v in np.unique(values).tolist()]
-
-
-def _looks_grouped(column: Column) -> bool:
-    values = column.values
-    if values.dtype.kind != "f":
-        return looks_categorical(column)
-    found = np.unique(values)
-    return len(found) <= MAX_INTEGERS and bool((found == found.round()).all())
 
 
 def checksum(tables: list[tuple[str, pd.DataFrame]]) -> str:

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 
 from otfair.auditing._binning import quantile_codes, range_names
-from otfair.auditing._features import Features, is_number
+from otfair.auditing._features import Features
 from otfair.auditing._reading import Audited
 from otfair.auditing._results import Estimate, Pairs, Region
 from otfair.auditing._weighted import effective, share_of
+from otfair.tables import is_number
 
 BINS = 5  # of a number, by quantiles
 LEAST_PEOPLE = 30  # with a value, for it to be ranked

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from otfair.notions import GroupNotion
+from otfair.tables import Reason
 
 SHOWN_PAIRS = 40  # of people, by default and in the report
 
@@ -246,7 +247,7 @@ class Record:
     dropped: dict[str, int]
     outcome: str  # what the positive label is, such as "paid = yes"; "" without labels
     columns_used: tuple[str, ...]
-    columns_left_out: dict[str, str]
+    columns_left_out: dict[str, Reason]
     notes: tuple[str, ...]
     missing: dict[str, int]
     settings: dict[str, object]

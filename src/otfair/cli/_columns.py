@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from otfair.tables import Table, TableError, nearest, plain_text, shown
+from otfair.tables import (
+    MAX_GROUPS,
+    Table,
+    TableError,
+    is_number,
+    nearest,
+    plain_text,
+    shown,
+)
 
 
 def require_columns(table: Table, names: Iterable[str], option: str) -> list[str]:
@@ -80,6 +88,11 @@ def read_sensitive(table: Table, given: Iterable[str]) -> pd.DataFrame:
         if name in out:
             raise TableError(f"--sensitive names {name!r} twice; name it once.")
         out[name] = _as_kind(table, name, kind)
+        if out[name].dtype == object and (groups := out[name].nunique()) > MAX_GROUPS:
+            raise TableError(
+                f"sensitive column {name!r} has {groups} groups, more than {MAX_GROUPS}. Merge the "
+                "rare ones, or write :continuous behind its name if it holds numbers."
+            )
     return pd.DataFrame(out)
 
 
@@ -92,7 +105,7 @@ def _as_kind(table: Table, name: str, kind: str) -> Any:
     """Return a sensitive column as floats, integers or text; missing values stay missing."""
     column = table.frame[name]
     gaps = column.isna()
-    numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    numeric = is_number(column)
     if kind == "continuous":
         if not numeric:
             value, place, count = table.no_number(name)

@@ -22,7 +22,7 @@ from otfair.metrics import (
 )
 from otfair.models import OTFBoostingClassifier, OTFClassifier
 from otfair.notions import Notion
-from otfair.tables import TableEncoder, TableError
+from otfair.tables import TableEncoder, TableError, is_number
 
 METRICS = {  # by what the record calls them: for people
     "violation": "violation of the notion",
@@ -111,9 +111,7 @@ def chosen_violation(names: list[str]) -> str:
 
 def describe_columns(X: pd.DataFrame) -> dict[str, str]:
     """Return what each feature is, so that another table can be read the same way."""
-    numeric = pd.api.types.is_numeric_dtype
-    flag = pd.api.types.is_bool_dtype
-    return {str(c): "number" if numeric(X[c]) and not flag(X[c]) else "text" for c in X}
+    return {str(c): "number" if is_number(X[c]) else "text" for c in X}
 
 
 def metrics_table(record: dict[str, Any]) -> pd.DataFrame:

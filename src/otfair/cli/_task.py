@@ -14,26 +14,35 @@ import numpy as np
 import pandas as pd
 
 from otfair.auditing import Audit
-from otfair.auditing._features import is_number, unsuited
-from otfair.auditing._reading import MAX_GROUPS, MAX_INTEGERS
 from otfair.cli._columns import read_sensitive, require_columns, split_names, without_gaps
 from otfair.cli._options import UsageError
 from otfair.datasets import list_datasets, load_dataset
 from otfair.notions import Notion, as_notion
 from otfair.tables import (
+    Column,
     Copies,
+    Kind,
+    Reason,
     Table,
     TableError,
+    Why,
+    kind_of,
     label_column,
+    label_names,
+    label_values,
     likely_positive,
+    listed,
+    looks_categorical,
     plain_text,
     positive_value,
+    read_labels,
     read_table,
     sensitive_column,
     shown,
+    type_name,
+    unsuited,
 )
 
-USABLE = ("string", "boolean", "integer", "floating", "mixed-integer-float", "decimal", "empty")
 SAVED_LABEL = "label"  # what to call the label of a dataset
 
 
@@ -79,10 +88,10 @@ def load(options: argparse.Namespace) -> tuple[Table, list[str] | None]:
                 decimal=options.decimal,
             )
         except TableError as error:
-            if not Path(name).suffix and "there is no file" in str(error):
-                known = ", ".join(list_datasets())
-                raise TableError(f"{error} The datasets are: {known}.") from None
-            raise
+            if name == "-" or Path(name).suffix or Path(name).exists():
+                raise
+            known = ", ".join(list_datasets())
+            raise TableError(f"{error} The datasets are: {known}.") from None
         return table, None
     data = load_dataset(name, data_home=getattr(options, "data_home", None))
     label = pd.DataFrame({SAVED_LABEL: data.y})
@@ -103,12 +112,6 @@ def read_task(options: argparse.Namespace) -> Task:
     features, notes = choose_features(
         table, [name, *sensitive.columns], options.features, options.drop, known
     )
-    for column in sensitive:
-        if sensitive[column].dtype == object and sensitive[column].nunique() > MAX_GROUPS:
-            raise TableError(
-                f"sensitive column {column!r} has {sensitive[column].nunique()} groups, more than "
-                f"{MAX_GROUPS}. Merge rare ones, or choose another column."
-            )
     rows, dropped = complete_rows(pd.concat([table.frame[[name]], sensitive], axis=1))
     labels = table.frame.loc[rows, name].reset_index(drop=True)
     y, label, said = read_label(labels, options.positive)
@@ -146,14 +149,14 @@ def find_copies(
     """
     known = [label_column(v) for v in (y, labels.astype(object).map(plain_text).to_numpy())]
     for name in sensitive:
-        column = sensitive[name]
-        many = column.dtype == np.int64 and column.nunique() > MAX_INTEGERS
-        values = (column.astype(np.float64) if many else column).to_numpy()
+        column = Column(str(name), sensitive[name].to_numpy())
+        values = column.values if looks_categorical(column) else column.values.astype(np.float64)
         known.append(sensitive_column(str(name), values))
     spotted, found, lines = Copies(known, seen="the model learns from it"), [], []
     for name in map(str, X.columns):
-        copied, told = spotted.explain(X[name], is_number(X[name]))
-        leak = " (leakage)" * ("the label" in (copied or told))
+        copied, notes = spotted.explain(X[name])
+        told = "; ".join(notes)
+        leak = " (leakage)" * any(r.why is Why.LABEL_COPY for r in (copied, *notes) if r)
         if copied and not named:
             found.append(name)
             used = "it is used if --features names it"
@@ -202,7 +205,10 @@ def choose_features(
     """Return the feature columns, and notes on those that were left out unasked."""
     columns = [str(c) for c in table.frame.columns]
     dropped = require_columns(table, split_names(drop, columns), "--drop")
-    left, reasons = list(known or columns), {}  # those of a dataset are known to be features
+    left, reasons = (
+        list(known or columns),
+        dict[str, Reason](),
+    )  # those of a dataset are known to be features
     if features is not None:
         left = require_columns(table, split_names(features, columns), "--features")
         if wrong := [c for c in left if c in taken]:
@@ -212,13 +218,13 @@ def choose_features(
             )
     left = [c for c in left if c not in taken and c not in dropped]
     if features is None and known is None:
-        reasons = {c: why for c in left if (why := unsuited(c, table.frame[c]))}
+        reasons = {c: why for c in left if (why := unsuited(c, table.frame[c])) is not None}
     for name in left:
         if name not in reasons:
             refuse_unusable(table.frame[name])
     notes = [f"column {c!r} is no feature: {why}" for c, why in reasons.items()]
     notes += remarks(table, left)
-    if any("identifier" in why for why in reasons.values()):
+    if any(reason.why is Why.IDENTIFIER for reason in reasons.values()):
         notes.append("a column that is no identifier is used if --features names it")
     chosen = [c for c in left if c not in reasons]
     if not chosen:
@@ -233,56 +239,41 @@ def remarks(table: Table, columns: Sequence[str]) -> list[str]:
 
 def refuse_unusable(column: pd.Series[Any]) -> None:
     """Raise where a column can be no feature, such as one of dates or lists."""
-    if isinstance(column.dtype, pd.CategoricalDtype) or pd.api.types.is_numeric_dtype(column):
-        return
-    kind = pd.api.types.infer_dtype(column, skipna=True)
-    if kind not in USABLE:
+    if kind_of(column) is Kind.OTHER:
         raise TableError(
-            f"column {column.name!r} holds values of type {kind}, neither numbers nor categories. "
-            f"Turn it into one of these, such as days for a date, or pass --drop {column.name}."
+            f"column {column.name!r} holds values of type {type_name(column)}, neither numbers "
+            "nor categories. Turn it into one of these, such as days for a date, or pass --drop "
+            f"{column.name}."
         )
 
 
 def read_label(column: pd.Series[Any], positive: str | None) -> tuple[np.ndarray, Label, list[str]]:
     """Return labels as 0 and 1, what they are called, and notes on the choice."""
-    texts = column.astype(object).map(plain_text)
-    values = sorted(texts.unique(), key=_order)
-    shown = ", ".join(map(repr, values[:5])) + (", ..." if len(values) > 5 else "")
-    name = str(column.name)
+    name, values, said = str(column.name), label_values(column), []
     if len(values) < 2:
         raise TableError(
-            f"label {name!r} must have two values; received {shown} alone. Is it the right column?"
+            f"label {name!r} must have two values; received {listed(values)} alone. Is it the "
+            "right column?"
         )
-    if positive is not None:
-        match = [v for v in values if v == positive or plain_text(_number(positive)) == v]
-        if not match:
-            raise TableError(f"--positive {positive!r} is no value of {name!r}, which has {shown}.")
-        chosen, said = match[0], []
-    elif len(values) > 2:
+    if positive is None and len(values) > 2:
         raise TableError(
-            f"label {name!r} must have two values; received {len(values)}: {shown}. Say which one "
-            "is positive with --positive VALUE, and all others are negative."
+            f"label {name!r} must have two values; received {len(values)}: {listed(values)}. Say "
+            "which one is positive with --positive VALUE, and all others are negative."
         )
-    else:
-        chosen, sure = likely_positive(values), positive_value(values) is not None
-        said = [] if sure else [f"{chosen!r} is taken as positive; choose with --positive"]
-    others = [v for v in values if v != chosen]
-    if len(others) > 1:
-        said = [f"{len(others)} other values of {name!r} are all negative"]
-    negative = others[0] if len(others) == 1 else f"not {chosen}"
-    return (texts == chosen).to_numpy().astype(np.int64), Label(name, chosen, negative), said
-
-
-def _number(text: str) -> Any:
+    if positive is None:
+        positive = likely_positive(values)
+        if positive_value(values) is None:
+            said = [f"{positive!r} is taken as positive; choose with --positive"]
     try:
-        return float(text)
+        y = read_labels(column, positive)
     except ValueError:
-        return text
-
-
-def _order(text: str) -> tuple[bool, float, str]:
-    number = _number(text)
-    return (False, number, "") if isinstance(number, float) else (True, 0.0, text)
+        raise TableError(
+            f"--positive {positive!r} is no value of {name!r}, which has {listed(values)}."
+        ) from None
+    if len(values) > 2:
+        said = [f"{len(values) - 1} other values of {name!r} are all negative"]
+    no, yes = label_names(column, y)
+    return y, Label(name, yes, no), said
 
 
 def read_notion(names: Sequence[str] | None) -> Notion:

@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from otfair.auditing import Audit, audit
-from otfair.auditing._features import NO_DISTANCES
-from otfair.auditing._reading import percentages
-from otfair.auditing._results import Places
+from otfair._io.arrays import ArgumentError
+from otfair.auditing import NO_DISTANCES, Audit, Places, audit
 from otfair.cli._columns import continuous_names, read_sensitive, require_columns, split_names
 from otfair.cli._options import (
     Commands,
@@ -33,22 +31,9 @@ from otfair.cli._options import (
 from otfair.cli._output import output_file, text_table
 from otfair.cli._task import described, load, read_label, remarks
 from otfair.notions import NOTIONS
-from otfair.tables import Table, TableError
+from otfair.tables import Table, TableError, is_number, percentages, positive_value
 
 TOO_UNFAIR = 3
-GUESSED = (
-    "looks like",
-    "another name",
-    "another scale",
-    "a cut of",
-)  # in reasons that may be wrong
-WORDS = {  # of Python, and what they are here
-    "name it in `continuous`": "write :continuous behind its name",
-    "`scores`": "--score {score}:",
-    "`labels`": "--label {label}:",
-    "`sample_weight`": "--weight",
-    "`sensitive_features`": "--sensitive",
-}
 SHOWN = {  # columns of the summary that are printed, and what to call them
     "notion": "notion",
     "attribute": "attribute",
@@ -187,13 +172,17 @@ def run(options: argparse.Namespace) -> Outcome:
 
 def _audited(options: argparse.Namespace, *given: Any, **settings: Any) -> Audit:
     """Audit, and speak of options where Python speaks of arguments."""
+    names = {
+        "scores": f"--score {options.score}:",
+        "labels": f"--label {options.label}:",
+        "sample_weight": "--weight",
+        "sensitive_features": "--sensitive",
+    }
     try:
         return audit(*given, **settings)
-    except ValueError as error:
-        said = str(error)
-        for word, option in WORDS.items():
-            said = said.replace(word, option.format(score=options.score, label=options.label))
-        raise TableError(said) from error
+    except ArgumentError as error:
+        option = names.get(error.argument, f"`{error.argument}`")
+        raise TableError(f"{option} {error.problem}") from error
 
 
 def _places(table: Table) -> Places:
@@ -218,7 +207,7 @@ def _outcome(found: Audit, source: str, notes: list[str], options: argparse.Name
         for why, count in record.dropped.items()
     ]
     unused = [f"column {c!r} is no feature: {why}" for c, why in record.columns_left_out.items()]
-    if any(word in why for why in record.columns_left_out.values() for word in GUESSED):
+    if any(why.is_guess for why in record.columns_left_out.values()):
         unused.append("a column that only looks so is used if --features names it")
     notes = [*notes, *lost, *unused, *record.notes]
     said = [
@@ -247,7 +236,7 @@ def _scores(table: Table, name: str, skip_unscored: bool) -> pd.Series[Any]:
             f"in {table.place(int((~known).argmax()))}. Score these people too, or pass "
             "`--skip-unscored` to leave them out."
         )
-    if pd.api.types.is_numeric_dtype(column):
+    if is_number(column):
         return column
     decisions = column.astype(object).map({"True": 1.0, "False": 0.0, True: 1.0, False: 0.0})
     if decisions.notna().equals(known):
@@ -270,7 +259,7 @@ def _scores(table: Table, name: str, skip_unscored: bool) -> pd.Series[Any]:
 def _weight(table: Table, name: str) -> pd.Series[Any]:
     """Return weights; one that is missing is none, so that its row is left out."""
     column = table.frame[name]
-    if not pd.api.types.is_numeric_dtype(column):
+    if not is_number(column):
         value, place, _ = table.no_number(name)
         raise TableError(
             f"--weight {name}: the column holds text, such as {value!r} in {place}, where numbers "
@@ -292,7 +281,6 @@ def _labels(
     y, label, notes = read_label(column[known], options.positive)
     labels = pd.Series([None] * len(frame), name=options.label, dtype=object)
     labels[known] = np.where(y == 1, label.positive, label.negative)
-    head = f"label {label.name!r}:"
-    if notes and "is taken as positive" in notes[0]:
-        return labels, label.positive, [f"{head} {notes[0]}"]
-    return labels, label.positive, [f"{head} {label.positive!r} is positive", *notes]
+    guessed = options.positive is None and positive_value([label.negative, label.positive]) is None
+    first, *others = notes if guessed else [f"{label.positive!r} is positive", *notes]
+    return labels, label.positive, [f"label {label.name!r}: {first}", *others]

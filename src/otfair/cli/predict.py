@@ -17,7 +17,7 @@ from otfair.cli._output import output_file
 from otfair.cli._task import load
 from otfair.cli.fit import MODEL, RECORD
 from otfair.saving import load_model
-from otfair.tables import Table, TableError, plain_text
+from otfair.tables import Table, TableError, is_number, plain_text
 
 PARQUET = (".parquet", ".pq")
 
@@ -131,8 +131,7 @@ def features_of(table: Table, model: Any, record: dict[str, Any]) -> pd.DataFram
 
 def _as_trained(column: pd.Series[Any], kind: str, table: Table) -> Any:
     known = column.dropna()
-    numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-    if kind != "number" or numeric:
+    if kind != "number" or is_number(column):
         return column
     if not len(known):
         return column.astype(object).astype(np.float64)

@@ -18,11 +18,10 @@ from otfair.notions import (
     Notion,
     People,
     as_notion,
-    binary_labels,
     read_group,
     refuse_single,
 )
-from otfair.tables import Column, looks_categorical, named, to_columns
+from otfair.tables import Column, binary_labels, looks_categorical, named, to_columns
 
 
 def pdp_violation(scores: Array, sensitive_features: Array, sample_weight: Array = None) -> float:

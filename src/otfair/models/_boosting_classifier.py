@@ -28,11 +28,10 @@ from otfair.models._validation import (
     encoded_columns,
     read_people,
     split_people,
-    two_classes,
 )
 from otfair.models.boosters import BOOSTERS, Booster, TreeData
 from otfair.notions import STORED_NOTIONS, Notion
-from otfair.tables import EncodedColumn, TableEncoder, is_category, tree_matrix
+from otfair.tables import EncodedColumn, TableEncoder, is_category, tree_matrix, two_classes
 
 
 @dataclass(frozen=True)
@@ -330,7 +329,8 @@ class OTFBoostingClassifier(FairClassifier[_Trees]):
         y = _check_y(y, estimator=self)
         check_classification_targets(y)
         same_length("y", len(y), n, "X")
-        return two_classes(self, y)
+        self.classes_, labels = two_classes(y)
+        return labels
 
     def _train(self, stage: _Stage, alpha: float, start: _Trees | None) -> _Trees:
         params = dict(self._more)

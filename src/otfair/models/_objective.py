@@ -19,7 +19,8 @@ from otfair.losses import OTFLoss, cloud, loss_class
 from otfair.metrics import ViolationOf
 from otfair.models._boosted_people import Population, read_call, same_people
 from otfair.models._training import Training
-from otfair.notions import Notion, People, as_notion, binary_labels
+from otfair.notions import Notion, People, as_notion
+from otfair.tables import binary_labels
 
 APPROACH = 3.0  # of the penalty that a full step may undo, as linearised; a round takes a share
 MEMORY = 0.3  # of that force which stays for the rounds to come

@@ -17,7 +17,7 @@ from otfair._io.arrays import Array, is_tensor, same_length
 from otfair.geometry import Geometry
 from otfair.losses import FairnessLoss, OTFLoss, loss_class
 from otfair.notions import Notion, People, as_notion
-from otfair.tables import EncodedColumn
+from otfair.tables import EncodedColumn, two_classes
 
 KNOWN = {
     "solver": ("lbfgs", "adam"),
@@ -210,7 +210,7 @@ def read_training_data(
             ) from None
         raise
     check_classification_targets(y)
-    labels = two_classes(estimator, y)
+    estimator.classes_, labels = two_classes(y)
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     return X, labels, weight
 
@@ -234,19 +234,3 @@ def read_people(
             "`alpha=0` for a model without fairness."
         )
     return None
-
-
-def two_classes(estimator: Any, y: np.ndarray) -> np.ndarray:
-    """Return the labels as 0 and 1, (n,); sets `classes_`."""
-    estimator.classes_, labels = np.unique(y, return_inverse=True)
-    if len(estimator.classes_) > 2:
-        raise ValueError(
-            "Only binary classification is supported. The type of the target is multiclass: "
-            f"{len(estimator.classes_)} classes."
-        )
-    if len(estimator.classes_) < 2:
-        raise ValueError(
-            "Classifier can't train when only one class is present: every label is "
-            f"{estimator.classes_[0]!r}."
-        )
-    return np.asarray(labels)

@@ -3,7 +3,6 @@
 from otfair.notions._attributes import (
     Attribute,
     Strata,
-    binary_labels,
     cross,
     number_types,
     read_group,
@@ -46,7 +45,6 @@ __all__ = [
     "Strata",
     "as_encoded",
     "as_notion",
-    "binary_labels",
     "check_existence",
     "cross",
     "number_types",

@@ -12,8 +12,7 @@ from itertools import product
 
 import numpy as np
 
-from otfair._io.arrays import Array, same_length
-from otfair.tables import Column, Columns, chosen_names, looks_categorical, to_columns
+from otfair.tables import Column, Columns, chosen_names, looks_categorical
 
 MAX_CROSSED_GROUPS = 10_000
 
@@ -123,28 +122,6 @@ def cross(attributes: list[Attribute]) -> list[Attribute]:
     codes = np.ravel_multi_index([g.codes for g in groups], sizes)
     crossed = Attribute(codes, np.array(names, dtype=object), name, is_group=True)
     return [crossed] + [a for a in attributes if not a.is_group]
-
-
-def binary_labels(labels: Array, n: int, notion: str) -> np.ndarray:
-    """Return the labels as zeros and ones, (n,), or say what is wrong with them."""
-    if labels is None:
-        raise ValueError(
-            f"{notion} compares people of equal label: pass `labels` (0 or 1 a person)."
-        )
-    columns = to_columns(labels, "labels")
-    if len(columns) != 1:
-        raise ValueError(f"`labels` must be one column of zeros and ones; received {len(columns)}.")
-    values = columns[0].values
-    same_length("labels", len(values), n)
-    found = np.unique(values)
-    if values.dtype.kind not in "biuf" or not np.isin(found, [0, 1]).all():
-        shown = ", ".join(repr(v) for v in found[:5].tolist())
-        raise ValueError(
-            f"`labels` must be 0 or 1; received the values {shown}"
-            f"{', ...' if len(found) > 5 else ''}. Map the positive outcome to 1 and the other to "
-            "0, for example with `(y == positive).astype(int)`."
-        )
-    return values.astype(np.int64)
 
 
 def number_types(strata: np.ndarray, attributes: list[Attribute]) -> tuple[np.ndarray, np.ndarray]:

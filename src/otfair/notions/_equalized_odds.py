@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 
 from otfair._io.arrays import Array
-from otfair.notions._attributes import Strata, binary_labels
+from otfair.notions._attributes import Strata
 from otfair.notions._base import GroupNotion
-from otfair.tables import Column
+from otfair.tables import Column, binary_labels
 
 
 class EqualizedOdds(GroupNotion):

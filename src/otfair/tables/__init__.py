@@ -1,39 +1,87 @@
 """Tables in: files and data frames to columns, kinds, labels and numbers."""
 
-from otfair.tables._columns import Column, Columns, as_columns, chosen_names, named, to_columns
+from otfair.tables._columns import (
+    Column,
+    Columns,
+    as_columns,
+    chosen_names,
+    named,
+    to_columns,
+    to_frame,
+    to_series,
+)
 from otfair.tables._copies import Copies, label_column, sensitive_column
 from otfair.tables._encoder import EncodedColumn, TableEncoder
 from otfair.tables._indexes import same_people
-from otfair.tables._kinds import MAX_CATEGORICAL_INTEGERS, looks_categorical
-from otfair.tables._labels import likely_positive, outcomes, positive_value, read_labels
-from otfair.tables._read import Table, TableError, nearest, plain_text, read_table, shown
+from otfair.tables._kinds import (
+    MAX_CATEGORICAL_INTEGERS,
+    MAX_GROUPS,
+    Kind,
+    is_number,
+    kind_of,
+    looks_categorical,
+    type_name,
+)
+from otfair.tables._labels import (
+    binary_labels,
+    label_names,
+    label_values,
+    likely_positive,
+    outcomes,
+    positive_value,
+    read_labels,
+    read_two_classes,
+    two_classes,
+)
+from otfair.tables._numbers import percentages
+from otfair.tables._read import Table, TableError, read_table
+from otfair.tables._suitability import MANY_VALUES, Reason, Why, unsuited
+from otfair.tables._text import listed, nearest, plain_text, shown
 from otfair.tables._tree_codes import is_category, tree_matrix
 
 __all__ = [
+    "MANY_VALUES",
     "MAX_CATEGORICAL_INTEGERS",
+    "MAX_GROUPS",
     "Column",
     "Columns",
     "Copies",
     "EncodedColumn",
+    "Kind",
+    "Reason",
     "Table",
     "TableEncoder",
     "TableError",
+    "Why",
     "as_columns",
+    "binary_labels",
     "chosen_names",
     "is_category",
+    "is_number",
+    "kind_of",
     "label_column",
+    "label_names",
+    "label_values",
     "likely_positive",
+    "listed",
     "looks_categorical",
     "named",
     "nearest",
     "outcomes",
+    "percentages",
     "plain_text",
     "positive_value",
     "read_labels",
     "read_table",
+    "read_two_classes",
     "same_people",
     "sensitive_column",
     "shown",
     "to_columns",
+    "to_frame",
+    "to_series",
     "tree_matrix",
+    "two_classes",
+    "type_name",
+    "unsuited",
 ]

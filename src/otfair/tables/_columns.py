@@ -9,10 +9,11 @@ from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
-from otfair._io.arrays import Array, is_missing
+from otfair._io.arrays import ArgumentError, Array, is_missing
 
 Columns: TypeAlias = Sequence[str | int] | str | int
 
@@ -28,60 +29,107 @@ class Column:
 
 def to_columns(table: Array, argument: str) -> list[Column]:
     """Split a table or array into columns, refusing missing values by the column's name."""
-    named = _columns(table, argument)
-    if not named:
-        raise ValueError(f"`{argument}` has no columns; pass at least one.")
-    lengths = {str(c.name): len(c.values) for c in named}
-    if len(set(lengths.values())) > 1:
-        raise ValueError(f"`{argument}` has columns of different lengths: {lengths}.")
-    for position, column in enumerate(named):
+    columns = [
+        _from_series(name, part) if isinstance(part, nw.Series) else _from_array(name, part)
+        for name, part in _split(table, argument)
+    ]
+    if not columns:
+        raise ArgumentError(argument, "has no columns; pass at least one.")
+    for position, column in enumerate(columns):
         _refuse_missing(column, argument, position)
-    return named
+    return columns
 
 
-def _columns(table: Array, argument: str) -> list[Column]:
-    if isinstance(table, Mapping):
-        return [replace(c, name=str(k)) for k, v in table.items() for c in _columns(v, argument)]
-    if isinstance(table, Tensor):
-        tensor = table.detach().cpu()
-        tensor = tensor.float() if tensor.dtype is torch.bfloat16 else tensor
-        return _from_matrix(tensor.numpy(), argument)
-    if (frame := _as_narwhals(table, argument)) is not None:
-        series = [frame] if isinstance(frame, nw.Series) else frame.iter_columns()
-        return [_from_series(s) for s in series]
-    if getattr(table, "categories", None) is not None:  # a pandas Categorical by itself
-        return [_from_categories(None, list(table), table.categories)]
-    return _from_matrix(_as_array(table), argument)
+def to_frame(table: Array, argument: str, single: str) -> pd.DataFrame:
+    """Return any table, array or dict of columns as a pandas table with names of text.
+
+    Missing values stay missing. A column without a name is called `single`.
+    """
+    parts = _split(table, argument)
+    names = _names([name for name, _ in parts], single)
+    return pd.DataFrame({name: _as_pandas(part) for name, (_, part) in zip(names, parts)})
 
 
-def _as_narwhals(table: Array, argument: str) -> Any:
+def to_series(table: Array, argument: str, single: str) -> pd.Series[Any]:
+    """Return what must be one column as pandas holds it."""
+    frame = to_frame(table, argument, single)
+    _refuse_several(len(frame.columns), argument)
+    return frame.iloc[:, 0]
+
+
+def to_narwhals(table: Array, argument: str) -> nw.DataFrame[Any] | nw.Series[Any] | None:
+    """Return what is a data frame or a series of any library as narwhals knows it; else None."""
     try:
-        native = nw.from_native(table, eager_only=True, allow_series=True, pass_through=True)
-    except nw.exceptions.DuplicateError as error:
-        raise ValueError(f"`{argument}`: {error}. Rename these columns.") from None
+        native = nw.from_native(table, allow_series=True, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        names = [str(name) for name in table.columns]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise ArgumentError(
+            argument, f"must have unique names, but has columns of one name: {twice}. Rename them."
+        ) from None
+    if isinstance(native, nw.LazyFrame):
+        raise TypeError("a lazy table has no rows yet; call `.collect()` on it first.")
     return native if isinstance(native, (nw.DataFrame, nw.Series)) else None
 
 
+def _split(table: Array, argument: str) -> list[tuple[str | None, Any]]:
+    """Return the name of each column, if it has one, and the column: of narwhals, or an array."""
+    if isinstance(table, Mapping):
+        parts: list[tuple[str | None, Any]] = []
+        for key, values in table.items():
+            inner = _split(values, argument)
+            _refuse_several(len(inner), f"{argument}[{key!r}]")
+            parts.append((str(key), inner[0][1]))
+        lengths = {name: len(part) for name, part in parts}
+        if len(set(lengths.values())) > 1:
+            raise ArgumentError(argument, f"has columns of different lengths: {lengths}.")
+        return parts
+    if isinstance(table, (pd.Index, pd.api.extensions.ExtensionArray)):  # such as a Categorical
+        table = pd.Series(table)
+    native = to_narwhals(table, argument)
+    if native is not None:
+        series = [native] if isinstance(native, nw.Series) else native.iter_columns()
+        return [(None if s.name in (None, "") else str(s.name), s) for s in series]
+    array = _as_array(table)
+    if array.ndim not in (1, 2):
+        raise ArgumentError(argument, f"must have 1 or 2 dimensions; received shape {array.shape}.")
+    return [(None, array)] if array.ndim == 1 else [(None, column) for column in array.T]
+
+
+def _refuse_several(count: int, argument: str) -> None:
+    if count != 1:
+        hint = " Of `predict_proba(X)` pass the last column, `[:, 1]`." * (argument == "scores")
+        raise ArgumentError(argument, f"must be one column; received {count}.{hint}")
+
+
 def _as_array(values: Array) -> np.ndarray:
+    if isinstance(values, Tensor):
+        values = values.detach().cpu()
+        values = (values.float() if values.dtype is torch.bfloat16 else values).numpy()
     array = np.asarray(values)
     if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
         return np.array(values, dtype=object)  # or else NaN beside text becomes the text "nan"
-    return array
+    return array.astype(object) if array.dtype.kind == "T" else array
 
 
-def _from_matrix(values: np.ndarray, argument: str) -> list[Column]:
-    if values.ndim == 1:
-        return [_from_array(values, None)]
-    if values.ndim != 2:
-        raise ValueError(f"`{argument}` must have 1 or 2 dimensions; received {values.shape}.")
-    return [_from_array(values[:, j], None) for j in range(values.shape[1])]
+def _as_pandas(part: Any) -> pd.Series[Any]:
+    """Return a column as pandas holds it best, whatever library it came from."""
+    if not isinstance(part, nw.Series):
+        return pd.Series(part).infer_objects()
+    native = part.to_native()
+    if isinstance(native, pd.Series):
+        return native.reset_index(drop=True)
+    if part.dtype.is_numeric() and part.dtype != nw.Decimal:
+        return pd.Series(part.to_numpy())
+    if part.dtype in (nw.Categorical, nw.Enum):
+        part = part.cast(nw.String)
+    return pd.Series(part.to_list(), dtype=object).infer_objects()
 
 
-def _from_array(values: np.ndarray, name: str | None) -> Column:
-    if values.dtype.kind in "OT":
-        missing = np.array([is_missing(v) for v in values], dtype=bool)
-        if missing.any():  # keep the gaps visible as NaN or None for `_refuse_missing`
-            return Column(name, values.astype(object))
+def _from_array(name: str | None, values: np.ndarray) -> Column:
+    if values.dtype.kind == "O":
+        if any(map(is_missing, values)):  # keep the gaps visible as NaN or None
+            return Column(name, values)
         values = np.array(values.tolist())
     if values.dtype.kind not in "biufUS":
         raise ValueError(
@@ -91,64 +139,53 @@ def _from_array(values: np.ndarray, name: str | None) -> Column:
     return Column(name, values)
 
 
-def _from_series(series: Any) -> Column:
-    name = None if series.name in (None, "") else str(series.name)
+def _from_series(name: str | None, series: Any) -> Column:
     dtype = series.dtype
     if dtype in (nw.Categorical, nw.Enum):
         declared = getattr(dtype, "categories", None)  # an Enum's, or else pandas' own
         if declared is None:
             declared = getattr(getattr(series.to_native(), "cat", None), "categories", None)
-        return _from_categories(name, series.to_list(), declared)
+        text = [v if is_missing(v) else str(v) for v in series.to_list()]
+        categories = None if declared is None else tuple(str(c) for c in declared)
+        return Column(name, np.array(text, dtype=object), categories)
     if dtype == nw.Decimal:
         series = series.cast(nw.Float64)
-    if dtype.is_numeric() or dtype == nw.Boolean:
-        has_gaps = bool(series.is_null().any())
-        return Column(
-            name, np.array(series.to_list(), dtype=object) if has_gaps else _dense(series)
-        )
-    return _from_array(np.array([*series.to_list(), None], dtype=object)[:-1], name)
-
-
-def _from_categories(name: str | None, values: list[object], declared: Any) -> Column:
-    categories = None if declared is None else tuple(str(c) for c in declared)
-    text = np.array([v if is_missing(v) else str(v) for v in values], dtype=object)
-    return Column(name, text, categories)
-
-
-def _dense(series: Any) -> np.ndarray:
-    values = series.to_numpy()
-    return np.array(values.tolist()) if values.dtype.kind == "O" else np.asarray(values)
+    if (dtype.is_numeric() or dtype == nw.Boolean) and not series.is_null().any():
+        return _from_array(name, np.asarray(series.to_numpy()))
+    values = np.array([*series.to_list(), None], dtype=object)[:-1]  # lists stay what they are
+    return _from_array(name, values)
 
 
 def _refuse_missing(column: Column, argument: str, position: int) -> None:
-    values = column.values
-    if values.dtype.kind == "O":
-        missing = np.array([is_missing(v) for v in values], dtype=bool)
-    elif values.dtype.kind == "f":
-        missing = ~np.isfinite(values)
+    if column.values.dtype.kind == "O":
+        missing = np.array([is_missing(v) for v in column.values], dtype=bool)
+    elif column.values.dtype.kind == "f":
+        missing = ~np.isfinite(column.values)
     else:
         return
     if missing.any():
         label = repr(column.name) if column.name is not None else f"number {position}"
-        raise ValueError(
-            f"`{argument}` column {label} has {int(missing.sum())} missing or infinite values, "
-            f"the first in row {int(missing.argmax())}. Drop those people, or give the missing "
-            "ones a category of their own."
+        raise ArgumentError(
+            argument,
+            f"column {label} has {int(missing.sum())} missing or infinite values, the first in row "
+            f"{int(missing.argmax())}. Drop those people, or give the missing ones a category of "
+            "their own.",
         )
 
 
 def named(columns: list[Column], single: str = "group") -> list[Column]:
     """Give columns without a name one, and refuse two of the same name."""
-    if len(columns) == 1 and columns[0].name is None:
-        return [Column(single, columns[0].values, columns[0].categories)]
-    out = [
-        c if c.name is not None else Column(f"{single}{j}", c.values, c.categories)
-        for j, c in enumerate(columns)
-    ]
-    names = [c.name for c in out]
-    if repeated := {name for name in names if names.count(name) > 1}:
-        raise ValueError(f"column names must differ; {sorted(map(str, repeated))} come twice.")
-    return out
+    names = _names([c.name for c in columns], single)
+    return [replace(c, name=name) for c, name in zip(columns, names)]
+
+
+def _names(names: list[str | None], single: str) -> list[str]:
+    if names == [None]:
+        return [single]
+    called = [f"{single}{j}" if name is None else name for j, name in enumerate(names)]
+    if repeated := {name for name in called if called.count(name) > 1}:
+        raise ValueError(f"column names must differ; {sorted(repeated)} come twice.")
+    return called
 
 
 def as_columns(chosen: Columns | None) -> tuple[str | int, ...]:

@@ -14,136 +14,137 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from otfair.tables._kinds import is_number
+from otfair.tables._suitability import Reason, Why
+
 BY_CHANCE = log(1e-4)  # what is as likely as this among shuffled people is no coincidence
 SAME = 1e-6  # of the range: what a column may differ by and still be the scores on another scale
 LEAST_PEOPLE = 20  # fewer may lie on a line by chance
-ALONE = "the scores are a function of this column alone"
+ALONE = Reason(Why.SCORE_COPY, "the scores are a function of this column alone")
 MANY = 50  # values: a column of more is not said to tell a group
 
 
 @dataclass(frozen=True)
-class Audits:
-    """A column that is audited: which of its values each person has."""
+class Known:
+    """A column that others may copy: which of its values each person has."""
 
+    why: Why  # a copy of it is left out
     what: str  # such as "the sensitive attribute 'sex'"
     codes: np.ndarray  # (n,)
     values: np.ndarray  # (K,)
     numbers: np.ndarray | None = None  # (n,) of a continuous attribute
 
 
-def sensitive_column(name: str, values: np.ndarray) -> Audits:
+def sensitive_column(name: str, values: np.ndarray) -> Known:
     """Return a sensitive column to compare others with; floats are numbers, all else groups."""
     codes, found = pd.factorize(values)
     numbers = values if values.dtype.kind == "f" else None
-    return Audits(f"the sensitive attribute {name!r}", codes, np.asarray(found), numbers)
+    what = f"the sensitive attribute {name!r}"
+    return Known(Why.SENSITIVE_COPY, what, codes, np.asarray(found), numbers)
 
 
-def label_column(values: np.ndarray) -> Audits:
+def label_column(values: np.ndarray) -> Known:
     """Return labels to compare columns with."""
     codes, found = pd.factorize(values)
-    return Audits("the label", codes, np.asarray(found))
+    return Known(Why.LABEL_COPY, "the label", codes, np.asarray(found))
 
 
 class Copies:
-    """What is audited, or predicted without, to compare columns with.
+    """What columns are compared with: sensitive columns, labels and, where there are some, scores.
 
-    Parameters
-    ----------
-    known : sensitive columns and labels.
-    scores : (n,) in [0, 1], where there are some.
-    seen : who sees the columns that stay.
+    `seen` says who sees the columns that stay.
     """
 
     def __init__(
         self,
-        known: Sequence[Audits],
+        known: Sequence[Known],
         scores: np.ndarray | None = None,
         seen: str = "distances see it",
     ) -> None:
         self.known, self.scores, self.seen = known, scores, seen
 
-    def explain(self, column: pd.Series[Any], number: bool) -> tuple[str, str]:
-        """Say why a column is left out, and what is to be noted of one that is not; or nothing."""
+    def explain(self, column: pd.Series[Any]) -> tuple[Reason | None, list[Reason]]:
+        """Say why a column is left out, if so, and what is to be noted of one that is not."""
         codes, values = pd.factorize(column, use_na_sentinel=False)
         present = column.notna().to_numpy()
-        numbers = column.to_numpy(np.float64, na_value=np.nan) if number else None
-        for audited in self.known:
-            if why := _copy(codes, np.asarray(values, dtype=object), present, numbers, audited):
-                return why, ""
-        why, note = "", ""
+        numbers = column.to_numpy(np.float64, na_value=np.nan) if is_number(column) else None
+        for known in self.known:
+            if _is_copy(codes, np.asarray(values, dtype=object), present, numbers, known):
+                return Reason(known.why, f"{known.what} under another name"), []
+        notes = []
         if self.scores is not None:
-            why, note = _from_scores(self.scores, codes, present, numbers)
-        notes = [note] if note else []
-        if not why:
-            told = [one.what for one in self.known if _tells(codes, one)]
-            notes += [
-                f"it tells {what}, and {self.seen}: no two people of one value differ in it"
-                for what in dict.fromkeys(told)
-            ]
-        return why, "; ".join(notes)
+            found = _from_scores(self.scores, codes, present, numbers)
+            if found is not None and found is not ALONE:
+                return found, []
+            notes = [] if found is None else [found]
+        told = {known.what: known.why for known in self.known if _tells(codes, known)}
+        notes += [
+            Reason(
+                why, f"it tells {what}, and {self.seen}: no two people of one value differ in it"
+            )
+            for what, why in told.items()
+        ]
+        return None, notes
 
 
 def _from_scores(
     scores: np.ndarray, codes: np.ndarray, present: np.ndarray, numbers: np.ndarray | None
-) -> tuple[str, str]:
-    """Say so where a column was made from the scores, or they were made from it alone."""
+) -> Reason | None:
+    """Say so where a column was made from the scores; `ALONE` where they were made from it."""
     some = slice(None) if present.all() else present
     h, codes = scores[some], codes[some]
     if numbers is not None and len(h):
         x = numbers[some]
         if np.array_equal(x, h):
-            return "the scores themselves", ""
+            return Reason(Why.SCORE, "the scores themselves")
         if _affine(x, h):
-            return "the scores on another scale", ""
+            return Reason(Why.SCORE_COPY, "the scores on another scale")
         if _monotone(x, h):
-            return "", ALONE
+            return ALONE
     bands = pd.Series(h).groupby(codes).agg(["min", "max"]).sort_values(["min", "max"])
     low, high = bands["min"].to_numpy(), bands["max"].to_numpy()
     if len(bands) < 2 or (high[:-1] > low[1:]).any() or not _sure(codes):
-        return "", ""
+        return None
     if len(bands) == 2:
-        return f"a cut of the scores at {_between(high[0], low[1])}, such as a decision", ""
+        cut = _between(high[0], low[1])
+        return Reason(Why.SCORE_COPY, f"a cut of the scores at {cut}, such as a decision")
     if (low < high).any():
-        return f"a cut of the scores into {len(bands)} bands", ""
-    return "", ALONE
+        return Reason(Why.SCORE_COPY, f"a cut of the scores into {len(bands)} bands")
+    return ALONE
 
 
-def _copy(
+def _is_copy(
     codes: np.ndarray,
     values: np.ndarray,
     present: np.ndarray,
     numbers: np.ndarray | None,
-    audited: Audits,
-) -> str:
-    """Say so where a column is what is audited, one value for one value."""
-    if numbers is not None and audited.numbers is not None and present.any():
-        x, s = numbers[present], audited.numbers[present]
+    known: Known,
+) -> bool:
+    """Whether a column is a known one, one value for one value."""
+    if numbers is not None and known.numbers is not None and present.any():
+        x, s = numbers[present], known.numbers[present]
         if np.array_equal(x, s) or _affine(x, s):
-            return f"{audited.what} under another name"
+            return True
     gaps = [present] if 0.5 <= present.mean() < 1 else []
     for some in (np.ones_like(present), *gaps):  # a gap may be a value, or not known
-        here, pairs = codes[some], _function(codes[some], audited.codes[some], len(values))
+        here, pairs = codes[some], _function(codes[some], known.codes[some], len(values))
         if pairs is None:
             continue
         used = np.flatnonzero(pairs >= 0)
         if not 2 <= len(used) == len(np.unique(pairs[used])):
             continue
-        alike = all(str(values[k]) == str(audited.values[pairs[k]]) for k in used)
+        alike = all(str(values[k]) == str(known.values[pairs[k]]) for k in used)
         if alike or _sure(here):
-            return f"{audited.what} under another name"
-    return ""
+            return True
+    return False
 
 
-def _tells(codes: np.ndarray, audited: Audits) -> bool:
+def _tells(codes: np.ndarray, known: Known) -> bool:
     """Whether each of the few values of a column has people of one group only."""
     count = int(codes.max()) + 1
-    if (
-        audited.numbers is not None
-        or count > MANY
-        or _function(codes, audited.codes, count) is None
-    ):
+    if known.numbers is not None or count > MANY or _function(codes, known.codes, count) is None:
         return False
-    shares = np.bincount(audited.codes) / len(codes)
+    shares = np.bincount(known.codes) / len(codes)
     return (len(codes) - count) * log(float(shares @ shares)) <= BY_CHANCE
 
 

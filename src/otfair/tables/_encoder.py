@@ -16,14 +16,12 @@ from sklearn.utils.validation import _check_feature_names_in, check_array, check
 
 from otfair._io.arrays import check_weight
 from otfair._io.saved import SaveMixin, check_shapes, check_width, require
-from otfair.tables._read import plain_text
+from otfair.tables._columns import to_narwhals
+from otfair.tables._kinds import OBJECT_MIXED, Kind, kind_of, type_name
+from otfair.tables._text import plain_text
 
 Floats = NDArray[np.float64]
 UNKNOWN = -1  # code of a category without an output column; `pandas.factorize` uses it for missing
-CATEGORIES = (nw.String, nw.Categorical, nw.Enum, nw.Boolean)
-# A column of objects is judged by its values; these are pandas' words for what they are.
-OBJECT_NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal")
-OBJECT_CATEGORIES = ("string", "boolean", "mixed", "mixed-integer", "empty")
 LARGEST = np.finfo(np.float64).max / 4  # differences of such numbers do not overflow
 MANY_VALUES = 1000  # of one category, each of them a dense column
 
@@ -233,9 +231,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[
 
 def _as_table(X: Any) -> tuple[nw.DataFrame[Any], bool]:
     """Any input as a table, and whether its columns have names of their own."""
-    table = nw.from_native(X, pass_through=True)
-    if isinstance(table, nw.LazyFrame):
-        raise TypeError("a lazy table has no rows yet; call `.collect()` on it first.")
+    table = to_narwhals(X, "X")
     if not isinstance(table, nw.DataFrame):
         # A list of rows may mix types: as objects, they keep them.
         rows = np.asarray(X, dtype=object) if isinstance(X, list | tuple) else X
@@ -264,21 +260,17 @@ def _without_names(table: pd.DataFrame) -> nw.DataFrame[Any]:
 
 def _is_number(column: nw.Series[Any]) -> bool:
     """Whether a column is to stay a number; an error for what is neither number nor category."""
-    dtype = column.dtype
-    if dtype.is_numeric():
-        return True
-    kind, suited = str(dtype), dtype in CATEGORIES
-    if dtype == nw.Object:
-        kind = pd.api.types.infer_dtype(column.to_numpy(), skipna=True)
-        if kind in OBJECT_NUMBERS:
-            return True
-        suited = kind in OBJECT_CATEGORIES
-    if not suited and not column.is_null().all():
+    kind = kind_of(column)
+    if kind is Kind.OTHER and not column.is_null().all():
+        found = type_name(column)
+        problem = f" has the type {found}, neither a number nor a category"
+        if found in OBJECT_MIXED:  # lists, dicts and the like
+            problem = ": each value must be a string or a number"
         raise TypeError(
-            f"Column {column.name!r} has the type {kind}, neither a number nor a category. "
-            "Turn it into a number (such as days since a date) or into text first."
+            f"Column {column.name!r}{problem}. Turn it into a number (such as days since a date) "
+            "or into text first."
         )
-    return False
+    return kind is Kind.NUMBER
 
 
 def _numbers(column: nw.Series[Any]) -> Floats:
@@ -305,12 +297,7 @@ def _codes(column: nw.Series[Any]) -> tuple[NDArray[np.intp], list[str]]:
         # Not straight to NumPy: pyarrow would put some other row's value into the gaps.
         column = column.cast(nw.String)
     values = native if isinstance(native, pd.Series) else column.to_numpy()
-    try:
-        codes, distinct = pd.factorize(values)
-    except TypeError as error:
-        raise TypeError(
-            f"Column {column.name!r}: each value must be a string or a number ({error})."
-        ) from error
+    codes, distinct = pd.factorize(values)
     used = codes.max() + 1  # pandas < 3 may list NA as a last value that no row has
     return codes, [plain_text(value) for value in distinct[:used]]
 

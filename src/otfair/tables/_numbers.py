@@ -37,11 +37,7 @@ WRITTEN = {  # with "." for decimals
 def typed(column: pd.Series[Any], decimal: str, lines: np.ndarray) -> tuple[pd.Series[Any], str]:
     """Turn text into numbers if every value is one, else into categories; say what nearly is.
 
-    Parameters
-    ----------
-    column : text; every distinct value is looked at once.
-    decimal : "." or ",", as numbers are written.
-    lines : (n,) where each row is, or none of them.
+    `lines`, (n,), says where each row is; it may be empty.
 
     Examples
     --------
@@ -68,8 +64,8 @@ def typed(column: pd.Series[Any], decimal: str, lines: np.ndarray) -> tuple[pd.S
             plain = {text: number for text, number in plain.items() if text not in odd}
             odd = {}
         else:
-            remark = _oddity([*odd.values()], example, int(known.sum()), int(rows.sum()))
-            remark = remark.replace(COMMAS, POINTS) if decimal == "," else remark
+            counts = int(known.sum()), int(rows.sum())
+            remark = _oddity([*odd.values()], example, *counts, decimal)
     if plain and not odd:
         whole = all(WHOLE.fullmatch(text) for text in plain.values())
         if not whole or all(abs(float(text)) < LARGEST_WHOLE for text in plain.values()):
@@ -84,11 +80,18 @@ def typed(column: pd.Series[Any], decimal: str, lines: np.ndarray) -> tuple[pd.S
     return pd.Series(kept, name=column.name), remark
 
 
-def _oddity(odd: list[str], example: str, known: int, rows: int) -> str:
+def percentages(text: str) -> str:
+    """Say what to do with scores such as "74.8%", or nothing."""
+    looks = text.strip().endswith("%")
+    return "They look like percentages: remove the % and divide them by 100." * looks
+
+
+def _oddity(odd: list[str], example: str, known: int, rows: int, decimal: str) -> str:
     """Say what keeps a column from being numbers, and what to do; nothing if it is far from it."""
     some = odd[:LOOKED_AT]
     for pattern, what in WRITTEN.items():
         if sum(bool(re.fullmatch(pattern, text)) for text in some) >= MOST * len(some):
+            what = POINTS if what is COMMAS and decimal == "," else what
             return f"values such as {example} {what}"
     if known - rows < MOST * known or all(CODE.fullmatch(text) for text in odd):
         return ""

@@ -17,7 +17,7 @@ from otfair._io.progress import track
 from otfair.losses import FairnessLoss
 from otfair.models import FairClassifier, OTFBoostingClassifier, OTFClassifier, encoded_columns
 from otfair.notions import Notion, as_notion
-from otfair.tables import TableEncoder, to_columns
+from otfair.tables import TableEncoder, read_two_classes, to_columns
 from otfair.tradeoff._judge import Judge, judge_all
 
 ALPHAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -89,7 +89,7 @@ def tradeoff_curve(
     >>> bool(curve["train_pdp"][1] < curve["train_pdp"][0])
     True
     """
-    labels, strengths = _read_labels(y), _read_alphas(alphas)
+    labels, strengths = read_two_classes(y, "y"), _read_alphas(alphas)
     if sensitive_features is None:
         raise ValueError("`sensitive_features` are missing; pass one or many columns of them.")
     same_length("X", len(X), len(labels), "y")
@@ -122,18 +122,6 @@ def tradeoff_curve(
     )
     rows = track(rows, "judging", len(models), verbose=verbose)
     return pd.DataFrame([{"alpha": a, **row} for row, a in zip(rows, strengths)])
-
-
-def _read_labels(y: Array) -> np.ndarray:
-    """Return the labels as 0 and 1, (n,)."""
-    columns = to_columns(y, "y")
-    classes, labels = np.unique(columns[0].values, return_inverse=True)
-    if len(columns) != 1 or len(classes) != 2:
-        raise ValueError(
-            f"`y` must be one column of two classes; received {len(columns)} column(s), the first "
-            f"with {len(classes)} value(s) such as {classes[:3].tolist()}."
-        )
-    return np.asarray(labels)
 
 
 def _read_alphas(alphas: Iterable[float] | None) -> list[float]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from otfair.auditing._features import is_number
 from otfair.auditing._results import SHOWN_PAIRS, Finding, number_text
 from otfair.auditing.report._words import brief, short
+from otfair.tables import Why, is_number
 
 if TYPE_CHECKING:
     from otfair.auditing._audit import Audit
@@ -84,7 +84,7 @@ def _row(audit: Audit, person: int) -> str:
     row, given, places = int(audit.people.rows[person]), audit.people.features, audit.places
     said = [f"row {row}" if places is None else f"{places.what} {places.numbers[row]}"]
     for name, why in audit.record.columns_left_out.items():
-        if "looks like an identifier" in why and given is not None:
+        if why.why is Why.IDENTIFIER and given is not None:
             said.append(f"{name} {given[name].iloc[person]}")
     return brief(", ".join(said))
 
