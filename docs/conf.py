@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import otfair
@@ -39,26 +38,6 @@ html_show_sphinx = False
 html_static_path = ["_static"]
 html_css_files = ["otfair.css"]
 
-SECTIONS = {"Parameters", "Attributes"}
-ENTRY = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*) : (.+)$")
-FULL_LINE = 70  # a sentence goes on after a line of this length; a shorter one names a type
-
-
-def describe_parameters(
-    app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]
-) -> None:
-    """Read what follows ``name :`` as a description, which numpydoc would take for a type."""
-    section, out = "", []
-    for before, line, after in zip(["", *lines], lines, [*lines[1:], ""]):
-        if set(line) == {"-"}:
-            section = before
-        entry = ENTRY.match(line) if section in SECTIONS else None
-        if entry and (len(line) > FULL_LINE or not after.startswith(" ")):
-            out += [entry[1], "    " + entry[2]]
-        else:
-            out.append(line)
-    lines[:] = out
-
 
 def trim_code(app: Any, page: str, source: list[str]) -> None:
     """Leave out the empty line that ends a block of code for doctest's sake."""
@@ -66,6 +45,5 @@ def trim_code(app: Any, page: str, source: list[str]) -> None:
 
 
 def setup(app: Any) -> None:
-    """Prepare pages before they are parsed, and parameters before numpydoc reads them."""
+    """Prepare pages before they are parsed."""
     app.connect("source-read", trim_code)
-    app.connect("autodoc-process-docstring", describe_parameters, priority=400)

@@ -11,6 +11,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 
 from numpydoc.validate import validate
@@ -27,7 +28,8 @@ def public_names() -> Iterator[str]:
         thing = getattr(otfair, name)
         if not callable(thing) or type(thing).__module__.startswith("otfair."):
             continue  # an object that is made, such as a scorer: its class is documented
-        yield f"otfair.{name}"
+        if not (inspect.isclass(thing) and issubclass(thing, Enum)):
+            yield f"otfair.{name}"
         for method, member in vars(thing).items() if inspect.isclass(thing) else ():
             function = getattr(member, "fget", getattr(member, "__func__", member))
             if not method.startswith("_") and inspect.isfunction(function):
