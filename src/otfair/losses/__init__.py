@@ -1,7 +1,7 @@
 """Fairness penalties for any PyTorch loop."""
 
 from otfair.losses._barycenter import BarycenterLoss
-from otfair.losses._base import FairnessLoss, loss_class
+from otfair.losses._base import Diagnostics, FairnessLoss, loss_class
 from otfair.losses._norm import NormLoss
 from otfair.losses._otf import OTFLoss, cloud
 
@@ -11,6 +11,7 @@ LOSSES: tuple[type[FairnessLoss], ...] = (OTFLoss, NormLoss, BarycenterLoss)
 __all__ = [
     "LOSSES",
     "BarycenterLoss",
+    "Diagnostics",
     "FairnessLoss",
     "NormLoss",
     "OTFLoss",
