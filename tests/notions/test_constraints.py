@@ -222,7 +222,7 @@ def test_a_matrix_without_rows_constrains_nothing():
         ([1, -1], {}, r"`G` must have 2 dimension"),
         ([[1, np.nan]], {}, r"`G` must be finite.*\(0, 1\)"),
         ([[1, -1]], {"target": [0, 0]}, r"`target` must have one entry per row of G: 1.*\(2,\)"),
-        ([[1, -1]], {"names": ["a", "b"]}, "`names` must have one entry a row"),
+        ([[1, -1]], {"names": ["a", "b"]}, "`names` must have one entry per row"),
         ([[1, -1]], {"sample_weight": [1]}, "`sample_weight` must have one entry per person: 2"),
     ],
 )

@@ -289,7 +289,7 @@ def test_bad_scores_get_an_error_with_a_remedy(scores, message):
         ({"epsilon": 0.0}, "exact_otf"),
         ({"epsilon": -1.0}, "must be positive"),
         ({"slack": -0.1}, "not negative"),
-        ({"slack": [0.1, 0.2, 0.3]}, "one a constraint"),
+        ({"slack": [0.1, 0.2, 0.3]}, "one per constraint"),
     ],
 )
 def test_bad_settings_get_an_error_with_a_remedy(arguments, message):

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
-def beside(target: Path) -> Path:
-    """Return a path for what is to become `target`."""
+def unfinished_path(target: Path) -> Path:
+    """Return a path in the same folder for what is to become `target`."""
     # A name of its own for each writer; the same folder, so that the last step is atomic; the same
     # suffix, by which some writers choose a format.
     name = f".{target.stem}.{os.getpid()}-{secrets.token_hex(4)}.part{target.suffix}"
@@ -30,7 +30,7 @@ def replacing(target: Path) -> Iterator[Path]:
         raise OSError(str(error)) from None
     if target.exists() and not target.is_file():
         raise OSError(f"{target} is a folder, a device or a pipe; name a file")
-    part = beside(target)
+    part = unfinished_path(target)
     try:
         part.touch(exist_ok=False)
         if target.exists():

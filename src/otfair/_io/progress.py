@@ -24,14 +24,8 @@ def track(
 ) -> Any:
     """Return the steps, or a context to `update`, whose progress is shown if `verbose`.
 
-    Parameters
-    ----------
-    steps : what to go through; None where the progress is told by `update`.
-    desc : what is done.
-    total : how many steps there are, if known.
-    verbose : show it: a bar in terminals and notebooks, elsewhere a line every half a minute.
-    leave : whether the bar stays when all is done.
-    units : `unit` and `unit_scale` of tqdm.
+    Without `steps`, `update` says how far it is. It is a bar in terminals and notebooks, and
+    elsewhere a line every half a minute; `units` are the `unit` and `unit_scale` of tqdm.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from otfair._io.files import beside, replacing
+from otfair._io.files import replacing, unfinished_path
 from otfair._io.rendering import to_json
 from otfair.tables import TableError, shown
 
@@ -26,7 +26,7 @@ def output_folder(target: Path, names: tuple[str, ...], force: bool) -> Iterator
     """
     target = target.expanduser()
     _check(target, names, force)
-    stage = beside(target)
+    stage = unfinished_path(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         stage.mkdir()
@@ -70,7 +70,7 @@ def _publish(stage: Path, target: Path, names: tuple[str, ...]) -> None:
         return
     staged = {file.name for file in stage.iterdir()}
     assert staged <= set(names), staged
-    kept, moves = beside(target), []
+    kept, moves = unfinished_path(target), []
     kept.mkdir()
     for name in names:
         if (target / name).exists():

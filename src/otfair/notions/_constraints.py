@@ -214,7 +214,7 @@ def people_from_matrix(
         raise ValueError(f"`G` has no people: shape {(d, n)}; pass one column a person.")
     labels = _numbered("row", d) if names is None else tuple(str(name) for name in names)
     if len(labels) != d:
-        raise ValueError(f"`names` must have one entry a row of G: {d}; received {len(labels)}.")
+        raise ValueError(f"`names` must have one entry per row of G: {d}; received {len(labels)}.")
     vectors, types = np.unique((matrix + 0.0).cpu().numpy(), axis=1, return_inverse=True)
     design = torch.as_tensor(vectors, device=matrix.device)
     b = torch.zeros(d) if target is None else target

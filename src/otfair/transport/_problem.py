@@ -95,7 +95,7 @@ class TransportProblem:
         out, d = np.asarray(to_tensor(slack, "slack").cpu()), len(self.target)
         if out.shape not in ((), (d,)) or (out < 0).any():
             raise ValueError(
-                f"`slack` must be a number or one a constraint ({d}) and not negative; received "
+                f"`slack` must be a number or one per constraint ({d}) and not negative; received "
                 f"shape {out.shape}, smallest {out.min(initial=0.0):.3g}."
             )
         return np.asarray(out / self.unit)
