@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.special import expit, logit
+from sklearn.metrics import roc_curve
 
 from otfair.auditing._binning import quantile_codes
 from otfair.auditing._reading import Audited
@@ -44,11 +45,8 @@ def curves(audited: Audited, groups: Attribute) -> tuple[Curve, ...]:
 
 def roc(h: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[tuple[float, float], ...]:
     """Return (false, true positive rate) at thresholds from high to low."""
-    order = np.argsort(-h, kind="stable")
-    ends = np.flatnonzero(np.append(np.diff(h[order]) != 0, True))  # ties decide together
-    true, false = ((w * x)[order].cumsum()[ends] for x in (y, 1 - y))
-    curve = np.stack([false / false[-1], true / true[-1]], 1)  # (t, 2)
-    curve = np.vstack([[0.0, 0.0], curve])
+    false, true, _ = roc_curve(y, h, sample_weight=w, drop_intermediate=False)
+    curve = np.stack([false, true], 1)  # (t, 2)
     if len(curve) > POINTS:  # evenly along the curve
         along = np.linspace(0, 2, POINTS)
         kept = np.unique(np.searchsorted(curve.sum(1), along).clip(0, len(curve) - 1))

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from otfair.auditing._reading import Audited
-from otfair.auditing._weighted import fit_encoder
 from otfair.tables import (
     MANY_VALUES,
     Copies,
@@ -100,7 +99,8 @@ def read_features(choice: Choice, weight: np.ndarray) -> Features | None:
         return None
     table = pd.DataFrame(choice.columns)
     missing = {str(k): int(v) for k, v in table.isna().sum().items() if v}
-    return Features(table=table, encoder=fit_encoder(table, weight), missing=missing)
+    encoder = TableEncoder().fit(table, sample_weight=weight)
+    return Features(table=table, encoder=encoder, missing=missing)
 
 
 def _known(names: Iterable[str], what: str, X: pd.DataFrame) -> list[str]:

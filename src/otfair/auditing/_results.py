@@ -32,11 +32,20 @@ class Group:
 
     Attributes
     ----------
-    group, stratum : what the group is called, and the people it is compared within ("" for all).
-    people : how many they are.
-    mean_score, rate : mean score, and share of scores above the threshold.
-    base_rate : share of positive labels; None without labels, or where they make the strata.
-    small : whether there are too few of them to say.
+    group : str
+        What the group is called.
+    stratum : str
+        The people it is compared within; "" for all.
+    people : int
+        How many they are.
+    mean_score : Estimate
+        Mean of their scores.
+    rate : Estimate
+        Share of scores above the threshold.
+    base_rate : Estimate or None
+        Share of positive labels; None without labels, or where they make the strata.
+    small : bool
+        Whether there are too few of them to say.
     """
 
     group: str
@@ -59,13 +68,19 @@ class Violation:
 
     Attributes
     ----------
-    value : largest correlation of scores and a group (the paper's PDP or PEO).
-    worst : the group, or the attribute, that it is the correlation with; of two groups, which are
+    value : Estimate
+        Largest correlation of scores and a group (the paper's PDP or PEO).
+    worst : str
+        The group, or the attribute, that it is the correlation with; of two groups, which are
         equally far off, the one whose scores are lower.
-    chance : how far it may be off by chance: 95 % of resamples differ by less, in every group.
-    mean_difference, mean_ratio : between the highest and the lowest mean score of a group.
-    rate_difference, rate_ratio : the same for rates at the threshold.
-    groups : the figures of each group.
+    chance : float
+        How far it may be off by chance: 95 % of resamples differ by less, in every group.
+    mean_difference, mean_ratio : Estimate
+        Between the highest and the lowest mean score of a group.
+    rate_difference, rate_ratio : Estimate
+        The same for rates at the threshold.
+    groups : tuple of Group
+        The figures of each group.
     """
 
     value: Estimate
@@ -80,12 +95,22 @@ class Violation:
 
 @dataclass(frozen=True, kw_only=True)
 class Flow:
-    """Score that goes from one type of people to another, as a share of all score."""
+    """Score that goes from one type of people to another.
+
+    Attributes
+    ----------
+    giver, receiver : str
+        Names of the types.
+    mass : float
+        As a share of all score.
+    distance : float
+        Mean distance, in units of the typical one between two people.
+    """
 
     giver: str
     receiver: str
     mass: float
-    distance: float  # of the typical distance between two people
+    distance: float
 
     @property
     def within(self) -> bool:
@@ -99,10 +124,14 @@ class Pairs:
 
     Attributes
     ----------
-    giver, receiver : (p,) people, numbered as in the arrays that were audited.
-    mass : (p,) as a share of all score, the largest first.
-    distance : (p,) of the typical distance between two people.
-    giver_type, receiver_type : (p,) numbers of types, as in `Cost.types`.
+    giver, receiver : ndarray of shape (p,)
+        People, numbered as in the arrays that were audited.
+    mass : ndarray of shape (p,)
+        As a share of all score, the largest first.
+    distance : ndarray of shape (p,)
+        In units of the typical distance between two people.
+    giver_type, receiver_type : ndarray of shape (p,)
+        Numbers of types, as in `Cost.types`.
     """
 
     giver: np.ndarray = field(repr=False)
@@ -121,31 +150,48 @@ class Cost:
     """What it takes to make the scores fair.
 
     Costs are shares of what it would cost to move *all* score over the typical (median) distance
-    between two people.
+    between two people. All but `least_moved` are None without features.
 
     Attributes
     ----------
-    least_moved : share of all score that must move if distances are ignored: the cost where any two
-        people are at distance 1.
-    exact : the least cost; None without features. Its interval is the bootstrap's, and wider by
-        that of sampling where a sample was used.
-    plan : what the plan of `flows` and `pairs` costs: as much, or more where a sample was used.
-    gap : by how much that plan may be dearer than the optimum, from the dual; 0 is certified.
-    smooth : the adjusted, smoothed cost (the regulariser of training).
-    smoothed : how many people it is computed of: everybody, or a sample.
-    moved : share of all score that the plan moves.
-    distance : how far it moves on average, of the typical distance between two people; where a
-        sample was used, how far it would with everybody as a receiver.
-    destinations : how many people could receive score: everybody, or a sample.
-    sampling : where a sample was used, between what costs the one with everybody lies (95 %).
-    bins : of a continuous attribute with too many values, how many bins the plan moves score
-        between; None where each value is its own.
-    left : the largest correlation with such an attribute that is left after the plan.
-    piled : the most score that one person would hold after it.
-    types : names of the types of people that flows are between.
-    flows : score between types, the largest first.
-    pairs : score between people.
-    failure : what a solver did not find, and why; "" where nothing failed.
+    least_moved : Estimate
+        Share of all score that must move if distances are ignored: the cost where any two people
+        are at distance 1.
+    exact : Estimate or None
+        The least cost. Its interval is the bootstrap's, and wider by that of sampling where a
+        sample was used.
+    plan : float or None
+        Cost of the plan of `flows` and `pairs`: as much, or more where a sample was used.
+    gap : float or None
+        By how much that plan may be dearer than the optimum, from the dual; 0 is certified.
+    smooth : float or None
+        The adjusted, smoothed cost (the regulariser of training).
+    smoothed : int or None
+        How many people it is computed of: all, or a sample.
+    moved : float or None
+        Share of all score that the plan moves.
+    distance : float or None
+        How far it moves on average, in units of the typical distance between two people; where a
+        sample was used, how far it would with all people as receivers.
+    destinations : int or None
+        How many people could receive score: all, or a sample.
+    sampling : tuple of float or None
+        Where a sample was used, between what costs the one with all people lies (95 %).
+    bins : int or None
+        Of a continuous attribute with too many values, how many bins the plan moves score between;
+        None where each value is its own.
+    left : float or None
+        The largest correlation with such an attribute that is left after the plan.
+    piled : float or None
+        The most score that one person would hold after it.
+    types : tuple of str
+        Names of the types of people that flows are between.
+    flows : tuple of Flow
+        Score between types, the largest first.
+    pairs : Pairs or None
+        Score between people.
+    failure : str
+        What a solver did not find, and why; "" where nothing failed.
     """
 
     least_moved: Estimate
@@ -173,9 +219,12 @@ class Region:
 
     Attributes
     ----------
-    column, value : which people.
-    people, score : their share of people and of score.
-    given, received : their share of the score that moves.
+    column, value : str
+        Which people.
+    people, score : float
+        Their share of people and of score.
+    given, received : Estimate
+        Their share of the score that moves.
     """
 
     column: str
@@ -193,10 +242,26 @@ class Region:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """Everything about one notion and one attribute."""
+    """Everything about one notion and one attribute.
+
+    Attributes
+    ----------
+    notion : str
+        Name of the notion.
+    facts : type of Notion
+        Its class, which knows its title and meaning.
+    attribute : str
+        Name of the attribute.
+    violation : Violation
+        How unfair the scores are.
+    cost : Cost
+        What it takes to make them fair.
+    regions : tuple of Region
+        Whose score moves, the clearest first.
+    """
 
     notion: str
-    facts: type[GroupNotion] = field(repr=False)  # what the notion is called, and means
+    facts: type[GroupNotion] = field(repr=False)
     attribute: str
     violation: Violation
     cost: Cost
@@ -205,16 +270,23 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """How the scores of one group lie, rank and keep their promise.
+    """How the scores of one group are distributed, rank people, and are calibrated.
 
     Attributes
     ----------
-    attribute, group, people : whose scores.
-    density : (b,) share of people in each of b equal intervals from 0 to 1.
-    roc : (false positive rate, true positive rate) of at most 200 thresholds.
-    auc : None without labels, or where one of them is missing.
-    calibration : (mean score, share of positive labels, people) in tenths of people, or fewer parts
-        where the people are few.
+    attribute, group : str
+        Whose scores.
+    people : int
+        How many people.
+    density : tuple of float
+        Share of people in each of as many equal intervals from 0 to 1.
+    roc : tuple of (float, float)
+        False and true positive rate, at no more than 200 thresholds.
+    auc : Estimate or None
+        Area under the ROC curve; None without labels, or where one of them is missing.
+    calibration : tuple of (float, Estimate, int)
+        Mean score, share of positive labels, and people, in tenths of people or, where they are
+        few, in fewer parts.
     """
 
     attribute: str
@@ -237,15 +309,47 @@ class Places:
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What was done, so that it can be done again."""
+    """What was done, so that it can be done again.
 
-    title: str  # "" if none was given
-    score: str  # what the column of scores is called
-    weight: str  # what the column of weights is called; "" without weights
+    Attributes
+    ----------
+    title : str
+        Title of the report; "" if none was given.
+    score, weight : str
+        What the columns of scores and weights are called; "" without weights.
+    rows_received, rows_used : int
+        How many rows there were, and how many were audited.
+    dropped : dict
+        Why rows were left out, and how many; one row may lack several things.
+    outcome : str
+        What the positive label is, such as "paid = yes"; "" without labels.
+    columns_used : tuple of str
+        Columns that distances were taken from.
+    columns_left_out : dict
+        Other columns, and why they were not used.
+    notes : tuple of str
+        What readers should know about columns and costs.
+    missing : dict
+        Missing values of each column used.
+    settings, versions : dict
+        Arguments of `audit`, and versions of libraries.
+    checksum : str
+        SHA-256 of the data as it was read.
+    made : str
+        Date and time.
+    seconds : float
+        How long it took.
+    source : dict
+        What a command read, such as the SHA-256 of a file.
+    """
+
+    title: str
+    score: str
+    weight: str
     rows_received: int
     rows_used: int
     dropped: dict[str, int]
-    outcome: str  # what the positive label is, such as "paid = yes"; "" without labels
+    outcome: str
     columns_used: tuple[str, ...]
     columns_left_out: dict[str, Reason]
     notes: tuple[str, ...]
@@ -255,4 +359,4 @@ class Record:
     checksum: str
     made: str
     seconds: float
-    source: dict[str, str] = field(default_factory=dict)  # what a command read, such as its sha256
+    source: dict[str, str] = field(default_factory=dict)
