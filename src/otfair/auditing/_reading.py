@@ -91,10 +91,11 @@ def read(
     for argument, values in columns:
         if values is not None:
             same_length(argument, len(values), n)
-    given_weight = None
+    weighted, given_weight = "", None
     if sample_weight is not None:  # a missing one is none
         weights = to_series(sample_weight, "sample_weight", "weight")
         numbers = _numbers(weights, "sample_weight")
+        weighted = str(weights.name) or "weight"
         given_weight = np.where(np.isnan(numbers), 0.0, numbers)
     weight = check_weight(given_weight, n).cpu().numpy()
     unscored = np.isnan(h)
@@ -121,18 +122,21 @@ def read(
     rows = np.flatnonzero(kept)
     _check_range(h[rows])
     two = np.zeros(0) if y is None else read_labels(y.iloc[rows], positive_label)
-    given = [("scores", pd.DataFrame({"score": h})), ("sensitive_features", sensitive)]
-    given += [("labels", y.to_frame())] if y is not None else []
-    given += [("X", features)] if features is not None else []
-    given += [("sample_weight", pd.DataFrame({"w": weight}))] if sample_weight is not None else []
-    given += [("control_features", control)] if len(control.columns) else []
+    given = {
+        "scores": pd.DataFrame({"score": h}),
+        "sensitive_features": sensitive,
+        "labels": None if y is None else y.to_frame(),
+        "X": features,
+        "sample_weight": pd.DataFrame({"w": weight}) if weighted else None,
+        "control_features": control,
+    }
     return Audited(
         scores=h[rows],
         labels=None if y is None else two,
         outcomes=("", "") if y is None else outcomes(y.iloc[rows], two),
         weight=weight[rows],
         score=str(column.name),
-        weighted="" if sample_weight is None else _name(sample_weight, "weight"),
+        weighted=weighted,
         columns=_sensitive(sensitive.iloc[rows], continuous, categorical),
         controls=tuple(_control(control[name].iloc[rows], weight[rows]) for name in control),
         features=None if features is None else features.iloc[rows].reset_index(drop=True),
@@ -141,12 +145,6 @@ def read(
         dropped={k: int(v.sum()) for k, v in lacking.items() if v.any()},
         checksum=checksum(given),
     )
-
-
-def _name(values: Array, otherwise: str) -> str:
-    """Return the name of a column, if it has one."""
-    name = getattr(values, "name", None)
-    return otherwise if name in (None, "") else str(name)
 
 
 def _numbers(column: pd.Series[Any], argument: str) -> np.ndarray:
@@ -228,9 +226,9 @@ def _sensitive(
             out.append(Column(name, column.values.astype(np.float64)))
             continue
         texts = column.values.astype(str)
-        present = list(dict.fromkeys(column.categories or ())) or _in_order(column.values)
+        in_order = column.categories or map(str, np.unique(column.values).tolist())
         used = set(texts)
-        present = [value for value in present if value in used]
+        present = [value for value in dict.fromkeys(in_order) if value in used]
         if len(present) > MAX_GROUPS:
             raise ValueError(
                 f"sensitive column {name!r} has {len(present)} groups, more than {MAX_GROUPS}. "
@@ -270,7 +268,7 @@ def _control(column: pd.Series[Any], weight: np.ndarray) -> Column:
         names = range_names(values, codes)
         return Column(name, np.array(names)[codes], tuple(names))
     texts = column.astype(object).map(str).to_numpy(str)
-    found = list(dict.fromkeys(np.unique(texts).tolist()))
+    found = np.unique(texts).tolist()
     if len(found) > MAX_GROUPS:
         raise ValueError(
             f"control {name!r} has {len(found)} values, more than {MAX_GROUPS}. Merge rare ones."
@@ -278,16 +276,11 @@ def _control(column: pd.Series[Any], weight: np.ndarray) -> Column:
     return Column(name, texts, tuple(found))
 
 
-def _in_order(values: np.ndarray) -> list[str]:
-    return [str(v) for v in np.unique(values).tolist()]
-
-
-def checksum(tables: list[tuple[str, pd.DataFrame]]) -> str:
+def checksum(tables: dict[str, pd.DataFrame | None]) -> str:
     """SHA-256 of names and values as they were read, gaps included."""
     digest = hashlib.sha256()
-    for argument, table in tables:
-        for name in table.columns:
-            column = table[name]
+    for argument, table in tables.items():
+        for name, column in () if table is None else table.items():
             digest.update(f"{argument}\x1f{name}\x1e".encode())
             if pd.api.types.is_numeric_dtype(column):
                 numbers = column.to_numpy(np.float64, na_value=np.nan)
