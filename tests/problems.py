@@ -222,3 +222,15 @@ def full_lp(C: np.ndarray, mass: np.ndarray, G: np.ndarray, b: np.ndarray, slack
     )  # fmt: skip
     assert answer.status == 0, answer.message
     return float(answer.fun)
+
+
+def cloud(seed: int, n: int | None = None) -> np.ndarray:
+    """Random features, often of people who are identical, or of one far away."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 60)) if n is None else n
+    X = rng.normal(size=(n, int(rng.integers(1, 6)))) + 0.1
+    if rng.random() < 0.4:
+        X = np.round(X) + 0.25  # many identical people
+    if rng.random() < 0.3:
+        X[rng.integers(n)] *= 1e3  # one far away
+    return X

@@ -79,11 +79,8 @@ def verify_dataset(name: str, data_home: str | os.PathLike[str] | None = None) -
 
     Parameters
     ----------
-    name : str
-        One of `list_datasets`.
-    data_home : str or path, default=None
-        Folder of the raw files. By default the environment variable ``OTFAIR_DATA_HOME``, else
-        the platform's cache folder for ``otfair``.
+    name, data_home : as in `locate_dataset`
+        The dataset and the folder of its raw files.
 
     Returns
     -------
@@ -130,11 +127,8 @@ def download_dataset(
 
     Parameters
     ----------
-    name : str
-        One of `list_datasets`.
-    data_home : str or path, default=None
-        Folder of the raw files, made if need be. By default the environment variable
-        ``OTFAIR_DATA_HOME``, else the platform's cache folder for ``otfair``.
+    name, data_home : as in `locate_dataset`
+        The dataset and the folder of its raw files, made if need be.
     progress : bool, default=True
         Show a progress bar on standard error.
 
@@ -185,11 +179,8 @@ def load_dataset(
 
     Parameters
     ----------
-    name : str
-        One of `list_datasets`.
-    data_home : str or path, default=None
-        Folder of the raw files. By default the environment variable ``OTFAIR_DATA_HOME``, else
-        the platform's cache folder for ``otfair``.
+    name, data_home : as in `locate_dataset`
+        The dataset and the folder of its raw files.
     download : bool, default=True
         Whether a missing file may be downloaded.
     **options : bool

@@ -21,13 +21,6 @@ class CostMatrix(Geometry):
     scale : {"max", "mean", "median"}, float or None, default=None
         Divide costs by this statistic of all entries, by a number, or by nothing (None).
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Numbers of rows and of columns.
-    scale_ : float
-        What the raw costs were divided by; multiply a cost by it to get back to raw units.
-
     Examples
     --------
     >>> from otfair import CostMatrix

@@ -136,12 +136,8 @@ class Geometry(ABC):
 
         Parameters
         ----------
-        types : array of shape (m,)
-            Type of each column person, from 0.
-        sample_weight : array of shape (m,), default=None
-            One by default; people without weight are left out.
-        n_types : int, default=None
-            K, by default the largest type plus one.
+        types, sample_weight, n_types : as in `soft_distances`
+            The types of the columns.
 
         Returns
         -------

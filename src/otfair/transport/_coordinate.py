@@ -48,12 +48,8 @@ class Coordinate:
 
         Parameters
         ----------
-        problem : TransportProblem
-            What is solved.
-        init : array of shape (d,), default=None
-            Duals to start from; zero by default.
-        reference : Reference, default=None
-            Shares at a solution of a nearby problem with the same distances.
+        problem, init, reference : as in `Newton.solve`
+            What is solved, and from where.
 
         Returns
         -------

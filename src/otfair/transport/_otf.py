@@ -146,24 +146,10 @@ def relaxed_otf(
 
     Parameters
     ----------
-    scores : array of shape (n,)
-        In (0, 1].
-    geometry : Geometry
-        Who is like whom: `PointCloud` or `CostMatrix`.
-    constraints : Constraints
-        Of a notion on these people, or `Constraints.from_matrix`.
-    epsilon : float, default=1e-3
-        Smoothing, in units of the scaled cost.
-    slack : float or array of shape (d,), default=0.0
-        Violation allowed, in all or in each row of G.
-    solver : {"newton", "coordinate"}, Newton or Coordinate, default="newton"
-        "coordinate" is the published scheme.
-    init : Transport or array of shape (d,), default=None
-        Where to start: a solution of a nearby problem, or its constraint duals.
-    throw : bool, default=True
-        Raise `TransportError` on failure; otherwise return it in `status`.
-    **options : float or int
-        Settings of the solver, such as ``tol=1e-10`` or ``max_sweeps=1``.
+    scores, geometry, constraints, epsilon, slack, solver, init : as in `smooth_otf`
+        The problem, and how it is solved.
+    throw, **options : as in `smooth_otf`
+        Whether failures raise, and settings of the solver.
 
     Returns
     -------
@@ -190,24 +176,12 @@ def adjusted_otf(
 
     Parameters
     ----------
-    scores : array of shape (n,)
-        In (0, 1].
-    geometry : Geometry
-        Who is like whom: `PointCloud` or `CostMatrix`.
-    constraints : Constraints
-        Of a notion on these people, or `Constraints.from_matrix`.
-    epsilon : float, default=1e-3
-        Smoothing, in units of the scaled cost.
-    slack : float or array of shape (d,), default=0.0
-        Violation allowed, in all or in each row of G.
-    solver : {"newton", "coordinate"}, Newton or Coordinate, default="newton"
-        "coordinate" is the published scheme.
+    scores, geometry, constraints, epsilon, slack, solver : as in `smooth_otf`
+        The problem, and how it is solved.
     init : AdjustedTransport or tuple of two, default=None
         An earlier result, or where the smooth and the relaxed problem start.
-    throw : bool, default=True
-        Raise `TransportError` on failure; otherwise return it in `status`.
-    **options : float or int
-        Settings of the solver, such as ``tol=1e-10`` or ``max_sweeps=1``.
+    throw, **options : as in `smooth_otf`
+        Whether failures raise, and settings of the solver.
 
     Returns
     -------

@@ -51,74 +51,23 @@ class Cost(ABC):
     order: ClassVar[int | None] = None
 
     def place(self, points: Tensor, people: Tensor) -> Tensor:
-        """Return where distinct people are placed, by their features.
-
-        Parameters
-        ----------
-        points : Tensor of shape (q, p)
-            Features of the distinct people.
-        people : Tensor of shape (n, p)
-            Features of everybody, with repetitions, for costs that depend on all of them.
-
-        Returns
-        -------
-        Tensor of shape (q, r)
-            The places; by default the features themselves.
-        """
+        """Place distinct people, (q, p), where their features are, or by those of all `people`."""
         return points
 
     @abstractmethod
     def between(self, X: Tensor, Y: Tensor) -> Tensor:
-        """Return the cost from each of some places to each of some others.
-
-        Parameters
-        ----------
-        X : Tensor of shape (a, r)
-            Places of the people whose score moves.
-        Y : Tensor of shape (b, r)
-            Places of the people who receive it.
-
-        Returns
-        -------
-        Tensor of shape (a, b)
-            Costs, not negative.
-        """
+        """Return the cost from each of some places, (a, p), to each of some others, (b, p)."""
 
     def of_distance(self, distance: float) -> float:
-        """Return the cost of a distance by the norm of order `order`.
-
-        Parameters
-        ----------
-        distance : float
-            Distance between two places.
-
-        Returns
-        -------
-        float
-            The cost; by default the distance itself.
-        """
+        """Return the cost of a distance by the norm of order `order`."""
         return distance
 
     def blocks(
         self, points: Points, rows: Tensor, columns: Tensor, factor: float
     ) -> Callable[[int, int], Tensor]:
-        """Prepare blocks of costs between chosen points.
+        """Return a function that gives new costs times `factor` from `rows`, start to stop, (u, b).
 
-        Parameters
-        ----------
-        points : Points
-            The distinct people.
-        rows : Tensor of shape (r,)
-            Points whose score moves, ascending.
-        columns : Tensor of shape (u,)
-            Points that receive score.
-        factor : float
-            What the costs are multiplied by.
-
-        Returns
-        -------
-        callable
-            Function of a start and a stop among `rows` that returns a new tensor (u, stop - start).
+        `rows` (r,) and `columns` (u,) are numbers of points; `rows` ascends.
         """
         X, Y = points.places[rows], points.places[columns]
         return lambda start, stop: self.between(X[start:stop], Y).T * factor
