@@ -49,7 +49,7 @@ class Row:
     pdp: float
     peo: float
     gap: float  # largest difference of mean scores between two groups of a column
-    cost: float  # adjusted OTF cost a person
+    cost: float  # adjusted OTF cost per person
     scores: np.ndarray
 
 

@@ -28,7 +28,7 @@ def add(commands: Commands) -> None:
         commands,
         "predict",
         "Score people with a model of `otfair fit`. The table needs the columns of the features\n"
-        "only, never the sensitive ones; others are ignored. One row a person comes out, in the\n"
+        "only, never the sensitive ones; others are ignored. One row per person comes out, in the\n"
         "order of the table. Reading a model runs no code from it.",
         [
             "otfair predict model new.csv > scores.csv",

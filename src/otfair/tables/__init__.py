@@ -11,7 +11,8 @@ from otfair.tables._columns import (
     to_series,
 )
 from otfair.tables._copies import Copies, label_column, sensitive_column
-from otfair.tables._encoder import EncodedColumn, TableEncoder
+from otfair.tables._encoded_column import EncodedColumn
+from otfair.tables._encoder import TableEncoder
 from otfair.tables._indexes import same_people
 from otfair.tables._kinds import (
     MAX_CATEGORICAL_INTEGERS,

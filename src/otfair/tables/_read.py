@@ -116,7 +116,7 @@ def read_table(
         frame, found, lines, remarks = _read_csv(data, name, separator, encoding, decimal)
         kind = f"CSV, {SEPARATORS.get(found, repr(found))}, {encoding}"
     if not len(frame):
-        raise TableError(f"{name} has columns but no rows. Pass a table of people, one a row.")
+        raise TableError(f"{name} has columns but no rows. Pass a table of people, one per row.")
     return Table(
         frame=frame,
         source=name,
@@ -149,7 +149,7 @@ def _refuse_binary(data: bytes, name: str, encoding: str) -> None:
             f"{name} is a zip archive or an Excel workbook. Unpack it, or save the sheet as CSV."
         )
     if re.match(rb'\s*(\{\s*"|\[\s*[\[{])', data[:SAMPLE]):
-        raise TableError(f"{name} is a JSON file. Save it as CSV, one row a person.")
+        raise TableError(f"{name} is a JSON file. Save it as CSV, one row per person.")
     sample = data[:SAMPLE]
     for start, order in ((1, "le"), (0, "be")):
         if sample[start::2].count(0) > len(sample) / 5 and not re.search("16|32", encoding):

@@ -6,36 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from otfair.tables._encoder import (
-    UNKNOWN,
-    EncodedColumn,
-    TableEncoder,
-    _as_table,
-    _numbers_again,
-    _positions_again,
-)
+from otfair.tables._encoded_column import EncodedColumn
+from otfair.tables._feature_table import as_table, check_columns
 
 
 def tree_matrix(owner: Any, X: Any, columns: list[EncodedColumn]) -> np.ndarray:
-    """Return a table as floats, (n, p); a category that was not learnt is missing.
+    """Return a table as floats, (n, p), by what a `TableEncoder` learnt of each column.
 
-    Parameters
-    ----------
-    owner : the estimator whose `n_features_in_` and `feature_names_in_` the table must match.
-    X : a table or an array.
-    columns : what a `TableEncoder` learnt of each column.
+    The table must have the columns that `owner`, an estimator, saw in `fit`.
     """
-    table, named = _as_table(X)
-    TableEncoder._check_columns(owner, table.columns, named)
-    out = np.empty((len(table), len(columns)))
-    for j, (learnt, name) in enumerate(zip(columns, table.columns, strict=True)):
-        column = table.get_column(name)
-        if learnt.levels is None:
-            out[:, j] = _numbers_again(column)
-        else:
-            codes = _positions_again(column, learnt.levels, False)
-            out[:, j] = np.where(codes == UNKNOWN, np.nan, codes)
-    return out
+    table, named = as_table(X)
+    check_columns(owner, table.columns, named)
+    pairs = zip(columns, table.iter_columns(), strict=True)
+    return np.column_stack([learnt.tree_codes(column) for learnt, column in pairs])
 
 
 def is_category(columns: list[EncodedColumn]) -> np.ndarray:
