@@ -20,7 +20,7 @@ from tables_for_commands import loans, otfair, refused, write
 
 from otfair import __version__
 from otfair.cli._main import _parser, main
-from otfair.cli._options import SUMMARIES
+from otfair.cli._options import SUMMARIES, Outcome
 
 
 @pytest.fixture(scope="module")
@@ -142,17 +142,17 @@ def test_debug_shows_the_traceback_and_the_same_error(tmp_path):
 
 
 def test_what_was_not_foreseen_is_no_traceback_either(monkeypatch):
-    monkeypatch.setattr("otfair.cli.data.list_datasets", lambda: {}["x"])
+    monkeypatch.setattr("otfair.cli.data._list", lambda home: {}["x"])
     refused(otfair("data"), "KeyError: 'x'", "--debug")
 
 
 def test_warnings_are_lines_on_standard_error(monkeypatch):
-    def listed():
+    def listed(home):
         warnings.warn("mind the gap", stacklevel=2)
         warnings.warn("for programmers", DeprecationWarning, stacklevel=2)
-        return []
+        return Outcome("", {"datasets": []})
 
-    monkeypatch.setattr("otfair.cli.data.list_datasets", listed)
+    monkeypatch.setattr("otfair.cli.data._list", listed)
     said = otfair("data", "--json")
     assert said.err == "otfair: warning: mind the gap\n"
     assert said.data["datasets"] == []

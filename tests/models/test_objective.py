@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import signature
+
 import lightgbm
 import numpy as np
 import pytest
@@ -308,7 +310,10 @@ def test_metrics_are_what_they_say_for_all_boosters(people):
     one.fit(X[fit], y[fit], eval_set=[(X[held], y[held])], verbose=False)
     assert len(one.evals_result()["validation_0"]["violation"]) == 5
     two = lightgbm.LGBMClassifier(n_estimators=5, n_jobs=1, verbosity=-1, objective=objective)
-    two.fit(X[fit], y[fit], eval_X=X[held], eval_y=y[held], eval_metric=objective.metric("auc"))
+    others = {"eval_X": X[held], "eval_y": y[held]}
+    if "eval_X" not in signature(two.fit).parameters:  # before LightGBM 4.7
+        others = {"eval_set": [(X[held], y[held])]}
+    two.fit(X[fit], y[fit], eval_metric=objective.metric("auc"), **others)
     assert len(two.evals_result_["valid_0"]["auc"]) == 5
 
 

@@ -24,10 +24,9 @@ def replacing(target: Path) -> Iterator[Path]:
 
     Where `target` is a link, what it points to is replaced, and not the link.
     """
-    try:
-        target = target.resolve()
-    except RuntimeError as error:  # before Python 3.13 a loop of links is no OSError
-        raise OSError(str(error)) from None
+    with contextlib.suppress(FileNotFoundError):
+        target.stat()  # raises OSError for a loop of links, which `resolve` does not everywhere
+    target = target.resolve()
     if target.exists() and not target.is_file():
         raise OSError(f"{target} is a folder, a device or a pipe; name a file")
     part = unfinished_path(target)
