@@ -1,9 +1,10 @@
 """Classifiers that are trained to be fair."""
 
 from otfair.models._base import FairClassifier
+from otfair.models._booster_metric import BoosterMetric
 from otfair.models._boosting_classifier import OTFBoostingClassifier
 from otfair.models._classifier import OTFClassifier
-from otfair.models._objective import BoosterMetric, OTFObjective
+from otfair.models._objective import OTFObjective
 from otfair.models._validation import encoded_columns
 
 __all__ = [

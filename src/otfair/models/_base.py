@@ -244,6 +244,8 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC, Generic[Mod
     def cost_features_of(self, X: Array) -> np.ndarray:
         """Return the scaled features by which the cost compares people.
 
+        The name `cost_matrix_of` is an alias, kept from before.
+
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
@@ -257,20 +259,7 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC, Generic[Mod
         check_is_fitted(self)
         return self._chosen(self._encoded(X))
 
-    def cost_matrix_of(self, X: Array) -> np.ndarray:
-        """Return `cost_features_of(X)`; an alias, kept from before that name.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Features, as for `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_cost_features)
-            The features by which the cost compares people.
-        """
-        return self.cost_features_of(X)
+    cost_matrix_of = cost_features_of
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

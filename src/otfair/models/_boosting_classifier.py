@@ -1,6 +1,6 @@
 """Boosted trees that are trained to be fair and good, in the manner of scikit-learn.
 
-Maths: docs/boosting.md. Trees see the raw features; who is like whom is told by an encoded copy.
+Maths: docs/boosting.md. Trees see the raw features; the cost compares people by an encoded copy.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from otfair.metrics import ViolationOf
 from otfair.models._base import FairClassifier, Stage
 from otfair.models._objective import OTFObjective
 from otfair.models._validation import (
-    check_ranges,
+    check_common,
     encoded_columns,
     read_people,
     split_people,
@@ -261,7 +261,7 @@ class OTFBoostingClassifier(FairClassifier[_Trees]):
             raise ValueError(
                 f"unknown booster {self.booster!r}; pass one of {', '.join(BOOSTERS)}."
             )
-        check_ranges(self)
+        check_common(self)
         refused = {name: why for b in BOOSTERS.values() for name, why in b.refused.items()}
         for name in self._more:
             if name in refused:

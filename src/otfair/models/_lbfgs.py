@@ -16,7 +16,7 @@ import numpy as np
 MEMORY = 20
 SUFFICIENT, FLATTER = 1e-4, 0.9  # weak Wolfe: enough decrease, and a slope that rose enough
 WINDOW = 10  # iterations over which the decrease is judged
-RESTARTS = (1e-1, 1e-2, 1e-3)  # how far beside a kink, relative to the point
+RESTARTS = (1e-1, 1e-2, 1e-3)  # how far from a kink to start again, relative to the point
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def minimize(
 
     Stops when the objective fell by less than `tol` of its size over ten iterations, or after
     `max_iter` iterations. Where no step along the direction and none along the gradient lowers it,
-    the point is on a kink, not yet a minimum: the search starts anew a little beside it, and ends
+    the point is on a kink, not yet a minimum: the search starts again near it, and ends
     when that leads no lower.
     """
     found = _search(objective, start, max_iter, tol, callback)
@@ -52,14 +52,14 @@ def minimize(
             f"the loss is {found.value} where training starts. Scale the features, for example "
             "with `TableEncoder`, or start from smaller parameters."
         )
-    beside = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     for size in RESTARTS:
         if not found.stuck or found.iterations >= max_iter:
             break
         shift = size * max(float(np.linalg.norm(found.x)), 1e-3) / np.sqrt(len(start))
         again = _search(
             objective,
-            found.x + shift * beside.normal(size=len(start)),
+            found.x + shift * rng.normal(size=len(start)),
             max_iter - found.iterations,
             tol,
             callback,

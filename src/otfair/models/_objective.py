@@ -6,19 +6,19 @@ the second-order term is the cross-entropy's own, and the penalty's force is hel
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit
-from sklearn.metrics import roc_auc_score
 
 from otfair._io.arrays import Array, check_weight
 from otfair.geometry import Cost, CostFunction, Geometry, PointCloud, Scale
 from otfair.losses import OTFLoss, cloud, loss_class
 from otfair.metrics import ViolationOf
 from otfair.models._boosted_people import Population, read_call, same_people
+from otfair.models._booster_metric import BoosterMetric
 from otfair.models._training import Training
+from otfair.models._validation import check_balance, check_number
 from otfair.notions import Notion, People, as_notion
 from otfair.tables import binary_labels
 
@@ -26,9 +26,7 @@ APPROACH = 3.0  # of the penalty that a full step may undo, as linearised; a rou
 MEMORY = 0.3  # of that force which stays for the rounds to come
 FADE = 0.9  # of the longest force allowed, which is allowed still in the next round
 RESIDUAL = 1e-5  # of the penalty's solver: a round is far from exact anyway
-LOWEST = 1e-16  # second-order term of a person, as in XGBoost
-METRICS = ("objective", "violation", "penalty", "auc")
-_UNSET: Any = object()
+LOWEST = 1e-16  # second-order term of a row, as in XGBoost
 
 
 class OTFObjective:
@@ -53,21 +51,31 @@ class OTFObjective:
 
     Parameters
     ----------
-    notion : a `Notion` or its name.
-    alpha : weight of fairness, from 0 (none) to 1 (nothing else).
-    epsilon : smoothing of the OTF cost.
-    regularizer : "otf", "norm" or "barycenter".
-    balance : the penalty's factor. "auto" is that of the logistic regression on `fit`'s features,
-        with which alpha = 1/2 halves the violation (docs/training.md).
-    cost, scale : as for `PointCloud`.
+    notion : Notion or str, default="demographic_parity"
+        The fairness notion, or its name.
+    alpha : float, default=0.5
+        Weight of fairness, from 0 (none) to 1 (nothing else).
+    epsilon : float, default=1e-3
+        Smoothing of the OTF cost.
+    regularizer : {"otf", "norm", "barycenter"}, default="otf"
+        The penalty.
+    balance : "auto" or float, default="auto"
+        The penalty's factor. "auto" is that of the logistic regression on `fit`'s features, with
+        which alpha = 1/2 halves the violation (docs/training.md).
+    cost : str, callable or Cost, default="euclidean"
+        What it costs to move score between two people, as for `PointCloud`.
+    scale : "max", "mean", "median", float or None, default="max"
+        What costs are divided by, as for `PointCloud`.
 
     Attributes
     ----------
-    balance_ : the penalty's factor.
-    base_score, init_score : where boosting starts: share of positives, and its logit, (n,).
-    approach : of the penalty that a full step may undo, 3 by default; at learning rates above 1/3
-        take 1 over the rate (docs/boosting.md).
-    history_ : the penalty, a mean over people, of each round.
+    balance_ : float
+        The penalty's factor.
+    approach : float
+        How much of the penalty, as linearised, a full step may undo: 3, of which a round takes a
+        share. At learning rates above 1/3 take 1 over the rate (docs/boosting.md).
+    history_ : list of float
+        The penalty of each round, a mean over people.
 
     Examples
     --------
@@ -95,12 +103,8 @@ class OTFObjective:
         scale: Scale = "max",
     ) -> None:
         loss_class(regularizer)
-        if not _positive(epsilon):
-            raise ValueError(f"`epsilon` must be positive and finite; received {epsilon!r}.")
-        if balance != "auto" and not _positive(balance):
-            raise ValueError(
-                f'`balance` must be "auto" or a positive number; received {balance!r}.'
-            )
+        check_number("epsilon", epsilon)
+        check_balance(balance)
         self.alpha = alpha
         self.notion, self.epsilon = as_notion(notion), epsilon
         self.regularizer, self.balance = regularizer, balance
@@ -116,8 +120,7 @@ class OTFObjective:
 
     @alpha.setter
     def alpha(self, value: float) -> None:
-        if value != 0 and not (_positive(value) and float(value) <= 1):
-            raise ValueError(f"`alpha` must lie in [0, 1]; received {value!r}.")
+        check_number("alpha", value)
         self._alpha = float(value)
 
     def fit(
@@ -133,12 +136,22 @@ class OTFObjective:
 
         Parameters
         ----------
-        X : (n, p) numeric features by which people are alike, such as `TableEncoder` gives.
-        sensitive_features : one or many columns.
-        labels : (n,) zeros and ones.
-        sample_weight : (n,); a weight w is w copies. Boosters must not apply it once more: they
-            leave the terms of an objective of one's own as they are.
-        geometry : who is like whom, in place of X.
+        X : array-like of shape (n_samples, n_features)
+            Numeric features by which people are alike, such as `TableEncoder` gives.
+        sensitive_features : array-like or data frame
+            One or many sensitive columns.
+        labels : array-like of shape (n_samples,)
+            Zeros and ones.
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight w stands for w copies. Boosters must not apply it once more: they leave the
+            terms of an objective of one's own as they are.
+        geometry : Geometry, default=None
+            Who is like whom, in place of X.
+
+        Returns
+        -------
+        OTFObjective
+            The objective itself.
         """
         if X is None and (geometry is None or self.balance == "auto"):
             raise ValueError(
@@ -155,13 +168,39 @@ class OTFObjective:
         return self
 
     def fit_people(self, people: People, labels: np.ndarray, geometry: Geometry | None) -> Self:
-        """Take training people whom a notion has typed already; "auto" is then a balance of 1."""
+        """Take training people whom a notion has typed already.
+
+        Parameters
+        ----------
+        people : People
+            The people, by `Notion.people`.
+        labels : ndarray of shape (n_samples,)
+            Zeros and ones.
+        geometry : Geometry or None
+            Who is like whom among them, where the penalty needs it.
+
+        Returns
+        -------
+        OTFObjective
+            The objective itself, whose balance is 1 where it is "auto", until `balance_by`.
+        """
         self._populations = [self._population(people, labels, geometry)]
         self.balance_ = 1.0 if self.balance == "auto" else float(self.balance)
         return self.reset()
 
     def balance_by(self, X: np.ndarray) -> float:
-        """Set the balance to that of the logistic regression on features X, (n, p); returns it."""
+        """Set the balance to that of the logistic regression on these features.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Numeric features of the training people.
+
+        Returns
+        -------
+        float
+            The balance.
+        """
         p = self._train
         people = Training(X, p.labels, p.weight / p.weight.mean(), p.loss, p.violation)
         free = people.descend(0.0, max_iter=100, tol=1e-5)
@@ -172,10 +211,26 @@ class OTFObjective:
     def watch(
         self, X: Array, sensitive_features: Array, labels: Array, sample_weight: Array = None
     ) -> Self:
-        """Take people of another dataset, such as a validation set, for `metric` to speak of.
+        """Take people of another dataset, such as a validation set, for `metric` to judge by.
 
         Costs among them are in units of the training people's. Boosters tell datasets by labels
         alone, so no two may have the same.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, as for `fit`.
+        sensitive_features : array-like or data frame
+            One or many sensitive columns.
+        labels : array-like of shape (n_samples,)
+            Zeros and ones.
+        sample_weight : array-like of shape (n_samples,), default=None
+            One for each row by default.
+
+        Returns
+        -------
+        OTFObjective
+            The objective itself.
         """
         train = self._train
         people = self.notion.people(sensitive_features, labels, sample_weight)
@@ -192,7 +247,13 @@ class OTFObjective:
         return self
 
     def reset(self) -> Self:
-        """Forget the force of past rounds, as before training anew."""
+        """Forget the force of past rounds, as before training anew.
+
+        Returns
+        -------
+        OTFObjective
+            The objective itself.
+        """
         self.history_: list[float] = []
         self._force: np.ndarray | None = None
         self._most = 0.0
@@ -206,8 +267,14 @@ class OTFObjective:
 
         Parameters
         ----------
-        name : "objective" (what is minimised, a mean over people), "violation", "penalty" (the OTF
-            cost a person, or another regularizer) or "auc".
+        name : {"objective", "violation", "penalty", "auc"}
+            What is minimised, as a mean over people; the violation of the notion; the OTF cost per
+            person, or another regularizer; the area under the ROC curve.
+
+        Returns
+        -------
+        BoosterMetric
+            The metric, to be passed to a booster.
         """
         return BoosterMetric(self, name)
 
@@ -216,10 +283,8 @@ class OTFObjective:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the first- and second-order terms, (n,) each, by any booster's convention.
 
-        Parameters
-        ----------
-        first, second : margins and the booster's dataset, or labels and margins.
-        sample_weight : not used but checked: the weights are those of `fit`.
+        What comes in are margins and the booster's dataset, or labels and margins. The weights are
+        not used but checked, as those of `fit` count.
         """
         labels, margins, given = read_call(first, second, sample_weight)
         p = self._train
@@ -247,7 +312,7 @@ class OTFObjective:
 
     @property
     def init_score(self) -> np.ndarray:
-        """Its logit, once a person, (n,): where LightGBM starts."""
+        """The logit of `base_score` for each row, (n,): where LightGBM starts."""
         share = self.base_score
         return np.full(len(self._train.labels), np.log(share) - np.log1p(-share))
 
@@ -291,61 +356,6 @@ class OTFObjective:
         loss.fit_people(people, geometry)
         weight = check_weight(people.weight, len(labels)).cpu().numpy()
         return Population(labels, weight, loss, ViolationOf(people))
-
-
-class BoosterMetric:
-    """A metric of `OTFObjective.metric`, called by boosters to evaluate and to stop early."""
-
-    def __init__(self, objective: OTFObjective, name: str) -> None:
-        if name not in METRICS:
-            raise ValueError(f"unknown metric {name!r}; pass one of {', '.join(METRICS)}.")
-        self.objective, self.name = objective, name
-        self.__name__ = name  # by which XGBoost's classifier calls it
-
-    def __call__(
-        self, first: Any, second: Any, weight: Any = _UNSET, sample_weight: Any = None
-    ) -> Any:
-        """Return the metric in the form that the booster who calls expects.
-
-        Parameters
-        ----------
-        first, second : margins and the booster's dataset, or labels and margins.
-        weight, sample_weight : not used: the weights are those of `fit` and `watch`. LightGBM's
-            classifier passes both by position, which tells it from XGBoost's.
-        """
-        labels, margins, _ = read_call(first, second, None)
-        value, best_is_high = self.value(labels, margins), self.name == "auc"
-        if hasattr(second, "num_col"):  # a DMatrix
-            return self.name, value
-        if hasattr(second, "get_label") or weight is not _UNSET:
-            return self.name, value, best_is_high
-        return value
-
-    def value(self, labels: np.ndarray, margins: np.ndarray) -> float:
-        """Return the metric of the people who have these labels."""
-        known = [self.objective._train, *self.objective._populations[1:]]
-        found = [p for p in known if np.array_equal(p.labels, labels)]
-        if not found:
-            raise ValueError(
-                f"the {len(labels)} people evaluated are not those of `fit`; name them first by "
-                "`objective.watch(X, sensitive_features, labels)`, in the same order."
-            )
-        p, h = found[0], expit(margins)
-        if self.name == "violation":
-            return p.violation(h)
-        if self.name == "auc":
-            return float(roc_auc_score(p.labels, margins, sample_weight=p.weight))
-        penalty = p.penalty(h, slope=False)[0] / float(p.weight.sum())
-        if self.name == "penalty":
-            return penalty
-        alpha, balance = self.objective.alpha, self.objective.balance_
-        each = np.logaddexp(0.0, margins) - p.labels * margins
-        entropy = float(p.weight @ each / p.weight.sum())
-        return (1 - alpha) * entropy + alpha * balance * penalty
-
-
-def _positive(value: Any) -> bool:
-    return isinstance(value, Real) and 0 < float(value) < np.inf
 
 
 def _at_most(force: np.ndarray, curvature: np.ndarray, most: float) -> np.ndarray:

@@ -25,16 +25,9 @@ def weakest_alpha(
 ) -> tuple[float, Model]:
     """Return the weakest strength whose model violates fairness by at most `limit`, and the model.
 
-    Where none does, a warning says so, and the fairest of those tried is returned.
-
-    Parameters
-    ----------
-    train : makes the model of a strength, from a model of a nearby one.
-    violation : judges a model; NaN, of one that went wrong, is never fair enough.
-    start : the model without regularisation.
-    limit : the largest violation allowed.
-    remedy : what to do where none is fair enough.
-    verbose : show progress.
+    `train` makes the model of a strength from that of a nearby one; `start` is the one without
+    regularisation. A violation of NaN, of a model that went wrong, is never fair enough. Where no
+    strength is, a warning gives the remedy, and the fairest model tried is returned.
     """
     tried = [(violation(start), 0.0, start)]
     # From weak to strong: people held out need not judge the strongest the fairest.

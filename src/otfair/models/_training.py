@@ -265,7 +265,8 @@ def module_logits(module: nn.Module, X: np.ndarray) -> np.ndarray:
 def _one_logit(output: Tensor) -> Tensor:
     if output.ndim > 2 or (output.ndim == 2 and output.shape[1] != 1):
         raise ValueError(
-            f"`module` must give one logit a person, (n,) or (n, 1); it gave {tuple(output.shape)}."
+            "`module` must give one logit per person, (n,) or (n, 1); it gave "
+            f"{tuple(output.shape)}."
         )
     return output.reshape(-1)
 

@@ -24,14 +24,14 @@ KNOWN = {
     "mode": ("dataset", "batch"),
 }
 
-POSITIVE = 1e-300  # the least of what must not be zero
+POSITIVE, FINITE = 1e-300, 1e300  # the ends of what must be neither zero nor infinite
 RANGES: dict[str, tuple[float, float, type]] = {
     "alpha": (0, 1, numbers.Real),
-    "epsilon": (POSITIVE, np.inf, numbers.Real),
+    "epsilon": (POSITIVE, FINITE, numbers.Real),
     "max_violation": (0, 1, numbers.Real),
     "validation_fraction": (0, 1, numbers.Real),
     "tol": (0, np.inf, numbers.Real),
-    "learning_rate": (POSITIVE, np.inf, numbers.Real),
+    "learning_rate": (POSITIVE, FINITE, numbers.Real),
     "n_estimators": (1, np.inf, numbers.Integral),
     "max_iter": (1, np.inf, numbers.Integral),
     "epochs": (1, np.inf, numbers.Integral),
@@ -39,18 +39,28 @@ RANGES: dict[str, tuple[float, float, type]] = {
 }
 
 
-def check_ranges(estimator: Any) -> None:
+def check_number(name: str, value: Any) -> None:
+    """Raise where a setting is no number in its range."""
+    low, high, kind = RANGES[name]
+    if not isinstance(value, kind) or not low <= float(value) <= high:  # type: ignore[arg-type]
+        ends = f"be at least {low:g}" if high == np.inf else f"lie in [{low:g}, {high:g}]"
+        ends = "be positive" if low == POSITIVE else ends
+        whole = ", a whole number" if kind is numbers.Integral else ""
+        raise ValueError(f"`{name}` must {ends}{whole}; received {value!r}.")
+
+
+def check_balance(value: Any) -> None:
+    """Raise where a `balance` is neither a factor nor found from the data."""
+    if value != "auto" and not (isinstance(value, numbers.Real) and 0 < float(value) < np.inf):
+        raise ValueError(f'`balance` must be "auto" or a positive number; received {value!r}.')
+
+
+def check_common(estimator: Any) -> None:
     """Raise where a number is out of its range, or `geometry` and another setting clash."""
-    for name, (low, high, kind) in RANGES.items():
-        value: Any = getattr(estimator, name, None)
-        if value is None and (name == "max_violation" or not hasattr(estimator, name)):
-            continue
-        fits: bool = isinstance(value, kind) and low <= float(value) <= high  # type: ignore[arg-type]
-        if not fits:
-            ends = f"be at least {low:g}" if high == np.inf else f"lie in [{low:g}, {high:g}]"
-            ends = "be positive" if low == POSITIVE else ends
-            whole = ", a whole number" if kind is numbers.Integral else ""
-            raise ValueError(f"`{name}` must {ends}{whole}; received {value!r}.")
+    for name in RANGES:
+        if hasattr(estimator, name) and (name, getattr(estimator, name)) != ("max_violation", None):
+            check_number(name, getattr(estimator, name))
+    check_balance(estimator.balance)
     own_cost = estimator.cost != "euclidean" or estimator.scale != "max"
     if own_cost and estimator.geometry is not None:
         raise ValueError(
@@ -75,7 +85,7 @@ def check_ranges(estimator: Any) -> None:
 
 def check_settings(estimator: Any) -> None:
     """Raise where a setting of an `OTFClassifier` makes no sense."""
-    check_ranges(estimator)
+    check_common(estimator)
     if not isinstance(estimator.regularizer, FairnessLoss):
         loss_class(estimator.regularizer)
     for name, known in KNOWN.items():
@@ -86,14 +96,9 @@ def check_settings(estimator: Any) -> None:
     by_adam = estimator.solver == "adam" or estimator.module is not None
     if estimator.mode == "batch" and (not by_adam or estimator.geometry is not None):
         raise ValueError(
-            '`mode="batch"` needs `solver="adam"` or a `module`, as L-BFGS looks at everybody at '
-            'once, and takes no `geometry`. Leave `mode="dataset"`.'
+            '`mode="batch"` needs `solver="adam"` or a `module`, as L-BFGS looks at all people '
+            'at once, and takes no `geometry`. Leave `mode="dataset"`.'
         )
-    balance = estimator.balance
-    if balance != "auto" and not (
-        isinstance(balance, numbers.Real) and 0 < float(balance) < np.inf
-    ):
-        raise ValueError(f'`balance` must be "auto" or a positive number; received {balance!r}.')
     if estimator.module is not None and not callable(estimator.module):
         raise ValueError(
             f"`module` must be a torch module, or a function of the number of features that makes "
@@ -103,12 +108,12 @@ def check_settings(estimator: Any) -> None:
 
 def split_people(estimator: Any, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """People to train on, and people by whom violations are judged: others if held out."""
-    everybody = np.arange(len(labels))
+    rows = np.arange(len(labels))
     if estimator.max_violation is None or not estimator.validation_fraction:
-        return everybody, everybody
+        return rows, rows
     try:
         kept, judged = train_test_split(
-            everybody,
+            rows,
             test_size=estimator.validation_fraction,
             random_state=check_random_state(estimator.random_state),
             stratify=labels,
@@ -124,12 +129,9 @@ def split_people(estimator: Any, labels: np.ndarray) -> tuple[np.ndarray, np.nda
 def chosen_columns(given: Any, names: Sequence[str], blocks: Sequence[Sequence[int]]) -> list[int]:
     """Return the encoded columns of `cost_features`, each once, in their order.
 
-    Parameters
-    ----------
-    given : names, positions or a mask of columns; a name or a position alone is one column.
-    names : of the encoded columns; none where they have none. The name of a column from before
-        `TableEncoder` stands for all that came of it.
-    blocks : for each column that a position or a mask speaks of, its encoded columns.
+    `names` are those of the encoded columns, if they have any; the name of a column from before
+    `TableEncoder` stands for all that came of it. `blocks` are the encoded columns of each column
+    that a position or a mask speaks of.
     """
     count, head = len(blocks), "`cost_features` must name columns, or give positions or a mask"
     if isinstance(given, str) or _is_position(given):
@@ -169,13 +171,7 @@ def chosen_columns(given: Any, names: Sequence[str], blocks: Sequence[Sequence[i
 
 
 def encoded_columns(given: Any, columns: Sequence[EncodedColumn]) -> list[int]:
-    """Return the encoded columns of `cost_features`, given as columns of a table before encoding.
-
-    Parameters
-    ----------
-    given : as for `chosen_columns`; a name may be that of an encoded column too.
-    columns : what a `TableEncoder` learnt of each column.
-    """
+    """Return the encoded columns of `cost_features` that name columns before encoding."""
     ends = np.cumsum([0, *(len(column.mean) for column in columns)]).tolist()
     names = [name for column in columns for name in column.outputs]
     return chosen_columns(given, names, [range(a, b) for a, b in pairwise(ends)])

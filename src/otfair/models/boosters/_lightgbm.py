@@ -35,7 +35,6 @@ class LightGBM(Booster):
     def train(
         cls, data: TreeData, rounds: int, params: dict[str, Any], objective: OTFObjective | None
     ) -> Self:
-        """Train; without an objective, by the booster's own cross-entropy."""
         lightgbm = cls.package()
         params, offset, start = {"verbosity": -1, **params}, 0.0, None
         if objective is None:
@@ -59,23 +58,18 @@ class LightGBM(Booster):
 
     @classmethod
     def reads(cls, text: str) -> bool:
-        """Whether a text begins as LightGBM's files do."""
         return text.startswith("tree")
 
     @classmethod
     def from_text(cls, text: str, offset: float) -> Self:
-        """Return the booster that `to_text` wrote."""
         return cls(cls.package().Booster(model_str=text), offset)
 
     def to_text(self) -> str:
-        """Return the model in LightGBM's own format."""
         return str(self.model.model_to_string())
 
     def logits(self, X: np.ndarray) -> np.ndarray:
-        """Return the logits of the positive class, (n,)."""
         raw = self.model.predict(X, raw_score=True)
         return np.asarray(raw, dtype=np.float64) + self.offset
 
     def gains(self, count: int) -> np.ndarray:
-        """Return the gain of all splits by each feature, (p,)."""
         return np.asarray(self.model.feature_importance("gain"), dtype=np.float64)

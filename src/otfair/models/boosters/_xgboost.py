@@ -30,7 +30,6 @@ class XGBoost(Booster):
     def train(
         cls, data: TreeData, rounds: int, params: dict[str, Any], objective: OTFObjective | None
     ) -> Self:
-        """Train; without an objective, by the booster's own cross-entropy."""
         xgboost, names = cls.package(), data.allowed_names("[]<")
         kinds = ["c" if category else "q" for category in data.categories]
         rows = cls._rows(data.X, names, kinds, label=data.labels, weight=data.weight)
@@ -44,28 +43,23 @@ class XGBoost(Booster):
 
     @classmethod
     def reads(cls, text: str) -> bool:
-        """Whether a text is JSON."""
         return text.startswith("{")
 
     @classmethod
     def from_text(cls, text: str, offset: float) -> Self:
-        """Return the booster that `to_text` wrote."""
         model = cls.package().Booster()
         model.load_model(bytearray(text.encode()))
         return cls(model, offset)
 
     def to_text(self) -> str:
-        """Return the model as JSON."""
         return str(self.model.save_raw("json").decode())
 
     def logits(self, X: np.ndarray) -> np.ndarray:
-        """Return the logits of the positive class, (n,)."""
         rows = self._rows(X, self.model.feature_names, self.model.feature_types)
         raw = self.model.predict(rows, output_margin=True)
         return np.asarray(raw, dtype=np.float64) + self.offset
 
     def gains(self, count: int) -> np.ndarray:
-        """Return the gain of all splits by each feature, (p,)."""
         names = self.model.feature_names or [f"f{j}" for j in range(count)]
         gains = self.model.get_score(importance_type="total_gain")
         return np.array([float(gains.get(name, 0.0)) for name in names])
