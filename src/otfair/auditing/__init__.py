@@ -6,7 +6,6 @@ from otfair.auditing._pipeline import audit
 from otfair.auditing._results import (
     Cost,
     Curve,
-    Estimate,
     Finding,
     Flow,
     Group,
@@ -16,6 +15,7 @@ from otfair.auditing._results import (
     Region,
     Violation,
 )
+from otfair.metrics import Estimate
 
 __all__ = [
     "NO_DISTANCES",

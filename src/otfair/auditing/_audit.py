@@ -16,13 +16,13 @@ from otfair.auditing._reading import Audited
 from otfair.auditing._results import (
     SHOWN_PAIRS,
     Curve,
-    Estimate,
     Finding,
     Places,
     Record,
     Violation,
 )
 from otfair.auditing.report import notebook_cell, page
+from otfair.metrics import Estimate
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

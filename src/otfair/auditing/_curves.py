@@ -8,8 +8,9 @@ from sklearn.metrics import roc_curve
 
 from otfair.auditing._binning import quantile_codes
 from otfair.auditing._reading import Audited
-from otfair.auditing._results import Curve, Estimate
+from otfair.auditing._results import Curve
 from otfair.auditing._weighted import effective, share_of
+from otfair.metrics import Estimate
 from otfair.notions import Attribute
 
 DENSITY = 40  # intervals of the score

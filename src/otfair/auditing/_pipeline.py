@@ -19,10 +19,10 @@ from otfair.auditing._features import choose_columns, read_features
 from otfair.auditing._groups import compare, read_notions
 from otfair.auditing._reading import read
 from otfair.auditing._regions import find_regions
-from otfair.auditing._resampling import draw
 from otfair.auditing._results import Finding, Record
 from otfair.auditing._violations import measure_violation
 from otfair.auditing.costs import Distances, cost_of_fairness
+from otfair.metrics import draw_counts
 from otfair.notions import Notion
 from otfair.tables import Columns, as_columns, same_people
 
@@ -155,7 +155,7 @@ def audit(
             seconds=FOR_DISTANCES * time_budget,
         )  # fmt: skip
         bar.update()
-        counts = draw(n, n_bootstrap, random_state)
+        counts = draw_counts(n, n_bootstrap, random_state)
         findings = []
         for c in comparisons:
             violation = measure_violation(people, c, threshold, counts)

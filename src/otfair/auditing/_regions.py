@@ -10,8 +10,9 @@ import pandas as pd
 from otfair.auditing._binning import quantile_codes, range_names
 from otfair.auditing._features import Features
 from otfair.auditing._reading import Audited
-from otfair.auditing._results import Estimate, Pairs, Region
+from otfair.auditing._results import Pairs, Region
 from otfair.auditing._weighted import effective, share_of
+from otfair.metrics import Estimate
 from otfair.tables import is_number
 
 BINS = 5  # of a number, by quantiles

@@ -6,19 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from otfair.metrics import Estimate
 from otfair.notions import GroupNotion
 from otfair.tables import Reason
 
 SHOWN_PAIRS = 40  # of people, by default and in the report
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A figure and its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
 
 
 def number_text(value: float) -> str:

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 
 from otfair.auditing._groups import Comparison
 from otfair.auditing._reading import Audited
-from otfair.auditing._resampling import by_cell, estimate, resample
-from otfair.auditing._results import Estimate, Group, Violation
+from otfair.auditing._results import Group, Violation
+from otfair.metrics import Estimate, by_cell, estimate, resample
 
 MIN_PEOPLE = 30  # of a group; fewer are too few to say
 MAX_WIDTH = 0.2  # of the interval of a rate; a wider one says too little

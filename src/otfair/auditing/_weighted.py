@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import beta
 
-from otfair.auditing._results import Estimate
+from otfair.metrics import Estimate
 
 
 def effective(weight: np.ndarray) -> float:

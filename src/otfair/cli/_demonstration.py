@@ -22,7 +22,7 @@ from otfair.auditing import audit
 from otfair.datasets import load_dataset
 from otfair.geometry import PointCloud
 from otfair.losses import NormLoss, OTFLoss
-from otfair.metrics import ViolationOf, peo_violation
+from otfair.metrics import ENDS, ViolationOf, draw_rows, peo_violation
 from otfair.models import OTFClassifier
 from otfair.notions import DemographicParity
 from otfair.tables import TableEncoder
@@ -146,9 +146,9 @@ def _table(rows: list[Row]) -> str:
 def _comparison(rows: list[Row], judge: Judge) -> str:
     """Say whose AUC is higher where the violation is half that of the unconstrained model."""
     (norm, otf), n = _at_half(rows), len(judge.y)
-    draws = np.random.default_rng(0).integers(n, size=(RESAMPLES, n))
+    draws = draw_rows(n, RESAMPLES, seed=0)
     ahead = [np.diff(_at_half(judge.resampled(rows, chosen))) for chosen in draws]
-    low, high = np.percentile(ahead, (2.5, 97.5))
+    low, high = np.percentile(ahead, ENDS)
     return (
         f"At half the unconstrained violation (PDP {rows[0].pdp / 2:.3f}), the AUC is {otf:.4f} "
         f"with OTF and {norm:.4f} with Norm, a difference of {otf - norm:+.4f} ({low:+.4f} to "

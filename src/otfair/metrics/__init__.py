@@ -1,5 +1,20 @@
 """How unfair scores and decisions are."""
 
+from otfair.metrics._bootstrap import (
+    ENDS,
+    Estimate,
+    by_cell,
+    draw_counts,
+    draw_rows,
+    estimate,
+    resample,
+)
+from otfair.metrics._differences import (
+    DifferenceOf,
+    demographic_parity_difference,
+    equalized_odds_difference,
+    read_groups,
+)
 from otfair.metrics._scorers import (
     FairnessScorer,
     demographic_parity_difference_scorer,
@@ -8,30 +23,28 @@ from otfair.metrics._scorers import (
     pdp_scorer,
     peo_scorer,
 )
-from otfair.metrics._violations import (
-    DifferenceOf,
-    ViolationOf,
-    demographic_parity_difference,
-    equalized_odds_difference,
-    pdp_violation,
-    peo_violation,
-    read_groups,
-    violation,
-)
+from otfair.metrics._violations import ViolationOf, pdp_violation, peo_violation, violation
 
 __all__ = [
+    "ENDS",
     "DifferenceOf",
+    "Estimate",
     "FairnessScorer",
     "ViolationOf",
+    "by_cell",
     "demographic_parity_difference",
     "demographic_parity_difference_scorer",
+    "draw_counts",
+    "draw_rows",
     "equalized_odds_difference",
     "equalized_odds_difference_scorer",
+    "estimate",
     "make_fair_scorer",
     "pdp_scorer",
     "pdp_violation",
     "peo_scorer",
     "peo_violation",
     "read_groups",
+    "resample",
     "violation",
 ]

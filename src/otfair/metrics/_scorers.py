@@ -17,12 +17,12 @@ from sklearn.metrics import get_scorer
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from otfair._io.arrays import Array, check_weight
-from otfair.metrics._violations import (
+from otfair.metrics._differences import (
     demographic_parity_difference,
     equalized_odds_difference,
     read_groups,
-    violation,
 )
+from otfair.metrics._violations import violation
 from otfair.notions import DemographicParity, EqualizedOdds, Notion, as_notion
 from otfair.tables import named, to_columns
 
@@ -40,14 +40,24 @@ class FairnessScorer:
     Call it as ``scorer(estimator, X, y, sensitive_features=S)``, or give it to `cross_validate`,
     `GridSearchCV` and their like: with metadata routing enabled it asks for `sensitive_features`.
 
-    Attributes
+    Parameters
     ----------
-    metric : what it measures, called as ``metric(y_true, y_pred, *, sensitive_features,
+    metric : callable
+        What it measures, called as ``metric(y_true, y_pred, *, sensitive_features,
         sample_weight=None)`` with labels 0 and 1; `MetricFrame` of fairlearn takes it as it is.
         NaN where there is one group only. Differences leave columns of numbers out.
-    response : "predict_proba" (metrics of scores) or "predict" (metrics of decisions).
-    performance, max_violation, price : as above.
-    sensitive_features, sample_weight : what it asks for; change them by `set_score_request`.
+    response : {"predict_proba", "predict"}, default="predict_proba"
+        What the metric is of: scores or decisions.
+    performance : callable, optional
+        A scorer of performance.
+    max_violation : float, default=0.0
+        The violation that is allowed for free.
+    price : float, default=1.0
+        Performance that a unit of violation above that costs.
+    sensitive_features : bool or str or None, default=True
+        What it asks for; change it by `set_score_request`.
+    sample_weight : bool or str or None, default=None
+        What it asks for; change it by `set_score_request`.
 
     Examples
     --------
@@ -77,7 +87,26 @@ class FairnessScorer:
         sensitive_features: Array = None,
         sample_weight: Array = None,
     ) -> float:
-        """Score a fitted binary classifier, whose positive class is ``classes_[1]``."""
+        """Score a fitted binary classifier, whose positive class is ``classes_[1]``.
+
+        Parameters
+        ----------
+        estimator : object
+            The classifier.
+        X : array-like or table
+            Features.
+        y : array-like of shape (n,)
+            Labels.
+        sensitive_features : array-like or table
+            One or many columns.
+        sample_weight : array-like of shape (n,), optional
+            One by default.
+
+        Returns
+        -------
+        float
+            The score; greater is better.
+        """
         if sensitive_features is None:
             raise ValueError(
                 "`sensitive_features` did not reach the scorer. Call "
@@ -99,9 +128,15 @@ class FairnessScorer:
 
         Parameters
         ----------
-        **requests : `sensitive_features` and `sample_weight`: True (asked for), False (not asked
-            for), None (an error if passed), or the name under which they are passed. What is not
-            named stays as it is.
+        **requests : bool, str or None
+            `sensitive_features` and `sample_weight`: True (asked for), False (not asked for), None
+            (an error if passed), or the name under which they are passed. What is not named stays
+            as it is.
+
+        Returns
+        -------
+        FairnessScorer
+            The new scorer.
         """
         if unknown := set(requests) - {"sensitive_features", "sample_weight"}:
             raise TypeError(
@@ -111,7 +146,13 @@ class FairnessScorer:
         return replace(self, **requests)  # type: ignore[arg-type]
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Tell scikit-learn what the scorer asks for."""
+        """Tell scikit-learn what the scorer asks for.
+
+        Returns
+        -------
+        MetadataRequest
+            What it asks for.
+        """
         request = MetadataRequest(owner=self)
         for name in ("sensitive_features", "sample_weight"):
             request.score.add_request(param=name, alias=getattr(self, name))
@@ -175,15 +216,20 @@ def make_fair_scorer(
 
     Parameters
     ----------
-    performance : a scikit-learn scorer or its name; None for fairness alone.
-    notion : a `Notion` or its name, whose violation is measured as in `pdp_violation`; or another
-        scorer of fairness, such as `demographic_parity_difference_scorer`.
-    max_violation : the violation that is allowed for free.
-    price : performance that a unit of violation above that costs.
+    performance : str, callable or None, default="roc_auc"
+        A scikit-learn scorer or its name; None for fairness alone.
+    notion : Notion, str or FairnessScorer, default="demographic_parity"
+        A notion or its name, whose violation is measured as in `pdp_violation`; or another scorer
+        of fairness, such as `demographic_parity_difference_scorer`.
+    max_violation : float, default=0.05
+        The violation that is allowed for free.
+    price : float, default=10.0
+        Performance that a unit of violation above that costs.
 
     Returns
     -------
     FairnessScorer
+        The scorer.
 
     Examples
     --------

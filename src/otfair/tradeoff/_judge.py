@@ -11,7 +11,7 @@ import torch
 from otfair._io.arrays import Array
 from otfair.geometry import PointCloud
 from otfair.losses import OTFLoss
-from otfair.metrics import DifferenceOf, ViolationOf, read_groups
+from otfair.metrics import DifferenceOf, ViolationOf, draw_counts, estimate, read_groups
 from otfair.models import FairClassifier
 from otfair.notions import DemographicParity, EqualizedOdds, as_notion
 from otfair.transport import adjusted_otf
@@ -27,7 +27,6 @@ METRICS = (
     "eo_difference",
     "otf_cost",
 )
-INTERVAL = (2.5, 97.5)  # percentiles of the bootstrap
 
 
 class Judge:
@@ -51,9 +50,8 @@ class Judge:
         self.people = [n.people(sensitive, y) for n in notions]
         groups = [group.codes for group in read_groups(sensitive)[0]]
         self.differences = [DifferenceOf(groups), DifferenceOf(groups, y)] if groups else []
-        rng, n = np.random.default_rng(0), len(y)
-        resampled = [np.bincount(rng.integers(n, size=n), minlength=n) for _ in range(count)]
-        self.weights = np.array([np.ones(n), *resampled])  # (1 + B, n)
+        counts = draw_counts(len(y), count, seed=0)
+        self.weights = np.vstack([np.ones(len(y)), counts])  # (1 + B, n)
 
     def __call__(self, model: FairClassifier[Any]) -> dict[str, float]:
         h, W = model.predict_proba(self.X)[:, 1], self.weights
@@ -73,10 +71,9 @@ class Judge:
         found |= dict(zip(names, others.T))
         out: dict[str, float] = {}
         for name in METRICS:
-            value, (low, high) = float(found[name][0]), _interval(found[name])
-            # A largest difference is larger in most resamples than in the whole.
-            ends = {f"{name}_low": np.minimum(low, value), f"{name}_high": np.maximum(high, value)}
-            out |= {name: value, **ends}
+            values = found[name] if len(W) > 1 else np.repeat(found[name], 2)  # no width
+            e = estimate(values)
+            out |= {name: e.value, f"{name}_low": e.low, f"{name}_high": e.high}
         return out
 
     def _by_group(self, h: np.ndarray, ranks: np.ndarray, w: np.ndarray) -> list[float]:
@@ -93,16 +90,6 @@ def judge_all(judges: dict[str, Judge], model: FairClassifier[Any]) -> dict[str,
         for part, judge in judges.items()
         for name, value in judge(model).items()
     }
-
-
-def _interval(values: np.ndarray) -> tuple[float, float]:
-    """Return the ends of the interval of a value and its resamples, (1 + B,)."""
-    resampled = values[1:] if len(values) > 1 else values
-    defined = resampled[np.isfinite(resampled)]  # a resample may lack a class
-    if not len(defined):
-        return np.nan, np.nan
-    low, high = np.percentile(defined, INTERVAL)
-    return float(low), float(high)
 
 
 def _auc(ranks: np.ndarray, y: np.ndarray, w: np.ndarray) -> float:

@@ -13,13 +13,13 @@ import torch
 
 from otfair.auditing._groups import Comparison
 from otfair.auditing._reading import Audited
-from otfair.auditing._resampling import by_cell, estimate, resample
-from otfair.auditing._results import Cost, Estimate, Flow, Pairs
+from otfair.auditing._results import Cost, Flow, Pairs
 from otfair.auditing.costs._distances import TypeDistances
 from otfair.auditing.costs._extrapolation import drawn_representatives, extrapolate_cost
 from otfair.auditing.costs._sampling import MIN_SCORE
 from otfair.auditing.costs._solving import Solution, representatives, solve, type_constraints
 from otfair.geometry import CostMatrix
+from otfair.metrics import Estimate, by_cell, estimate, resample
 from otfair.notions import People, type_people
 from otfair.transport import TransportError, adjusted_otf, exact_otf
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from otfair.auditing._results import Estimate
 from otfair.auditing.costs._distances import TypeDistances
 from otfair.auditing.costs._solving import Solution, lower_bound, solve, with_types
+from otfair.metrics import Estimate
 from otfair.notions import People
 
 MULTIPLES = np.linspace(0.8, 1.2, 9)  # of the prices found, of which the best is sought

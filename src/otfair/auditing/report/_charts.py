@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
 
-from otfair.auditing._results import Curve, Estimate, Flow, Group
+from otfair.auditing._results import Curve, Flow, Group
 from otfair.auditing.report._svg import (
     BOTTOM,
     COLOURS,
@@ -28,6 +28,7 @@ from otfair.auditing.report._svg import (
     vertical_label,
 )
 from otfair.auditing.report._words import percent
+from otfair.metrics import Estimate
 
 MAX_FLOWS = 14  # drawn
 SIDES = ("giver", "receiver")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from otfair.auditing._results import Cost, Estimate, Finding, Group, Violation
+from otfair.auditing._results import Cost, Finding, Group, Violation
 from otfair.auditing.costs import TOLL
+from otfair.metrics import Estimate
 
 MAX_LETTERS = 80  # of a value
 SMALLEST_COST = 1e-4  # figures of a smaller one tell readers nothing

@@ -6,18 +6,36 @@ product, and what is computed from the sums is computed for all resamples at onc
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
 import scipy.sparse as sp
 
-from otfair.auditing._results import Estimate
+ENDS = (2.5, 97.5)  # percentiles
 
 
-def draw(n: int, n_bootstrap: int, seed: int) -> np.ndarray:
-    """Return how often each of n people is in each resample, (n_bootstrap, n), as small numbers."""
+@dataclass(frozen=True)
+class Estimate:
+    """A figure and its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def draw_rows(n: int, n_bootstrap: int, seed: int) -> Iterator[np.ndarray]:
+    """Yield the rows of each resample of n people, (n,)."""
     rng = np.random.default_rng(seed)
+    for _ in range(n_bootstrap):
+        yield rng.integers(n, size=n)
+
+
+def draw_counts(n: int, n_bootstrap: int, seed: int) -> np.ndarray:
+    """Return how often each of n people is in each resample, (n_bootstrap, n), as small numbers."""
     counts = np.empty((n_bootstrap, n), dtype=np.uint8)  # more than 255 times never happens
-    for one in counts:
-        one[:] = np.bincount(rng.integers(n, size=n), minlength=n)
+    for one, rows in zip(counts, draw_rows(n, n_bootstrap, seed), strict=True):
+        one[:] = np.bincount(rows, minlength=n)
     return counts
 
 
@@ -48,5 +66,5 @@ def estimate(values: np.ndarray, low: float = -np.inf, high: float = np.inf) -> 
     value = float(values[0])
     if not len(others):
         return Estimate(value, np.nan, np.nan)
-    ends = np.clip(np.percentile(others, (2.5, 97.5)), low, high)
+    ends = np.clip(np.percentile(others, ENDS), low, high)
     return Estimate(value, min(value, float(ends[0])), max(value, float(ends[1])))
