@@ -54,7 +54,7 @@ def test_constant_scores_are_fair():
 
 def test_lengths_that_differ_are_refused():
     h, table, _ = sample()
-    with pytest.raises(ValueError, match="one score a person"):
+    with pytest.raises(ValueError, match="one score per person"):
         otfair.pdp_violation(h[:10], table)
 
 

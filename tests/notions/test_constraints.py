@@ -316,7 +316,7 @@ def test_rows_that_are_nobody_are_refused(rows):
 
 
 def test_a_matrix_of_nobody_is_refused():
-    with pytest.raises(ValueError, match="one column a person"):
+    with pytest.raises(ValueError, match="one column per person"):
         Constraints.from_matrix(np.zeros((1, 0)))
 
 

@@ -76,7 +76,7 @@ class FairnessLoss(nn.Module, ABC):
         self._memory = Memory()
 
     @classmethod
-    def from_settings(cls, notion: Notion | str, **transport: Any) -> Self:
+    def _from_settings(cls, notion: Notion | str, **transport: Any) -> Self:
         """Make the loss of a classifier, whose settings of transport matter to OTF alone."""
         return cls(notion)
 
@@ -202,7 +202,7 @@ class FairnessLoss(nn.Module, ABC):
         y = to_tensor(labels, "labels", device=logits.device).reshape(-1)
         if y.shape != logits.shape:
             raise ValueError(
-                f"`pred` has {len(logits)} entries and `labels` {len(y)}; pass one a person."
+                f"`pred` has {len(logits)} entries and `labels` {len(y)}; pass one per person."
             )
         given = logits if self.pred_as_logit else torch.sigmoid(logits)
         features, sensitive, strata = (*people, labels)[:3] if people else (None, None, None)
@@ -240,7 +240,7 @@ class FairnessLoss(nn.Module, ABC):
             if len(constraints.types) != len(scores):
                 raise ValueError(
                     f"`pred` has {len(scores)} entries but the batch has {len(constraints.types)} "
-                    "people; pass one prediction a person."
+                    "people; pass one prediction per person."
                 )
             return self._penalty(scores, constraints, features, rows)
 
@@ -302,6 +302,11 @@ class FairnessLoss(nn.Module, ABC):
         """Return the penalty of scores, a mean over people, before its balance."""
 
 
+def as_loss(name: str, notion: Notion | str, **transport: Any) -> FairnessLoss:
+    """Make the penalty of that name; the settings of transport matter to OTF alone."""
+    return loss_class(name)._from_settings(notion, **transport)
+
+
 def loss_class(name: str) -> type[FairnessLoss]:
     """Return the penalty of that name."""
     from otfair.losses import LOSSES  # the door, which knows them all
@@ -321,7 +326,7 @@ def _check_shape(pred: Tensor) -> None:
     if pred.ndim > 2 or (pred.ndim == 2 and pred.shape[1] != 1):
         raise ValueError(
             f"`pred` must have shape (n,) or (n, 1); received {tuple(pred.shape)}. Pass one "
-            "logit a person: that of the positive class."
+            "logit per person: that of the positive class."
         )
 
 

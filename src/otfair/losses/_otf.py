@@ -88,7 +88,7 @@ class OTFLoss(FairnessLoss):
         self.forget()
 
     @classmethod
-    def from_settings(cls, notion: Notion | str, **transport: Any) -> Self:
+    def _from_settings(cls, notion: Notion | str, **transport: Any) -> Self:
         """Make the loss of a classifier."""
         return cls(notion, **transport)
 

@@ -125,7 +125,7 @@ def read_scores(scores: Array, n: int) -> np.ndarray:
     if h.shape not in ((n,), (n, 1)):
         raise ValueError(
             f"`scores` must have one entry for each of the {n} people of `sensitive_features`; "
-            f"received shape {h.shape}. Pass one score a person, in the same order; of "
+            f"received shape {h.shape}. Pass one score per person, in the same order; of "
             "`predict_proba(X)` that is the last column, `[:, 1]`."
         )
     return h.reshape(-1)

@@ -22,7 +22,7 @@ from torch import nn
 from otfair._io.arrays import Array
 from otfair._io.saved import check_shapes, check_width, require
 from otfair.geometry import Cost, CostFunction, Geometry, Scale
-from otfair.losses import FairnessLoss, OTFLoss, loss_class
+from otfair.losses import FairnessLoss, OTFLoss, as_loss
 from otfair.metrics import ViolationOf
 from otfair.models._base import FairClassifier, Stage
 from otfair.models._lbfgs import WINDOW
@@ -351,8 +351,7 @@ class OTFClassifier(FairClassifier[Line | Network]):
                 )
         else:
             transport = {"epsilon": self.epsilon, "cost": self.cost, "scale": self.scale}
-            kind = loss_class(self.regularizer)
-            loss = kind.from_settings(self.notion, **transport, tol=RESIDUAL)
+            loss = as_loss(self.regularizer, self.notion, **transport, tol=RESIDUAL)
         if not isinstance(loss, OTFLoss):
             return loss.fit_people(people)
         if loss.solver != "newton" and not self._by_adam:

@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from otfair._io.arrays import Array, check_weight
 from otfair.geometry import Cost, CostFunction, Geometry, PointCloud, Scale
-from otfair.losses import OTFLoss, cloud, loss_class
+from otfair.losses import OTFLoss, as_loss, cloud, loss_class
 from otfair.metrics import ViolationOf
 from otfair.models._boosted_people import Population, read_call, same_people
 from otfair.models._booster_metric import BoosterMetric
@@ -351,8 +351,7 @@ class OTFObjective:
     def _population(
         self, people: People, labels: np.ndarray, geometry: Geometry | None
     ) -> Population:
-        kind = loss_class(self.regularizer)
-        loss = kind.from_settings(self.notion, epsilon=self.epsilon, tol=RESIDUAL)
+        loss = as_loss(self.regularizer, self.notion, epsilon=self.epsilon, tol=RESIDUAL)
         loss.fit_people(people, geometry)
         weight = check_weight(people.weight, len(labels)).cpu().numpy()
         return Population(labels, weight, loss, ViolationOf(people))

@@ -14,10 +14,10 @@ from otfair.tables import Column, Columns, chosen_names, named, to_columns
 class ConditionalParity(GroupNotion):
     """Demographic parity within the strata of a control feature.
 
-    The other parameters are those of `DemographicParity`.
-
     Parameters
     ----------
+    columns, continuous, categorical, intersectional, encoded : object, optional
+        As for `DemographicParity`.
     control : str, int or sequence of them, default=()
         Names (or positions) of the columns of `sensitive_features` that make the strata. Without
         them `labels` holds each person's stratum, which may be any category.

@@ -1,7 +1,7 @@
 """Linear fairness constraints on scores, held by types of people.
 
 Maths: docs/derivation.md, sections 2, 3 and 5. A constraint is a row of G; people with equal
-columns of G are of one type, so G is stored as one vector a type and one type a person.
+columns of G are of one type, so G is stored as one vector per type and one type per person.
 """
 
 from __future__ import annotations
@@ -34,16 +34,37 @@ class People:
 
     Made by `Notion.people`; `constraints(rows=...)` constrains a mini-batch of rows whose score may
     go to anybody in `columns`.
+
+    Attributes
+    ----------
+    design : Tensor of shape (d, K)
+        S: membership, value, or the user's own G.
+    strata : Tensor of shape (d, K)
+        Y: whether a row speaks of a type.
+    kinds : tuple of str
+        For each row "group", "continuous", or "fixed" where G is S itself.
+    target : Tensor of shape (d,)
+        What G f must equal, b.
+    names : tuple of str
+        One for each row.
+    type_names : tuple of str
+        One for each type.
+    types : Tensor of shape (n,)
+        Type of each person.
+    weight : Tensor of shape (n,)
+        Weight of each person, w.
+    as_tensor : bool
+        Whether constraints are tensors, or else arrays.
     """
 
-    design: Tensor  # S  (d, K): membership, value, or the user's own G
-    strata: Tensor  # Y  (d, K) bool: the types a row speaks of
-    kinds: tuple[str, ...]  # (d,): "group", "continuous", or "fixed" where G is S itself
-    target: Tensor  # b  (d,)
-    names: tuple[str, ...]  # (d,)
-    type_names: tuple[str, ...]  # (K,)
-    types: Tensor  # (n,)
-    weight: Tensor  # w (n,)
+    design: Tensor
+    strata: Tensor
+    kinds: tuple[str, ...]
+    target: Tensor
+    names: tuple[str, ...]
+    type_names: tuple[str, ...]
+    types: Tensor
+    weight: Tensor
     as_tensor: bool
 
     def constraints(self, rows: Array = None, columns: Array = None) -> Constraints:
@@ -51,9 +72,16 @@ class People:
 
         Parameters
         ----------
-        rows : indices of the people whose scores are moved; everybody by default.
-        columns : indices of the people who may receive score. By default everybody, which are the
-            rows themselves when `rows` is not given either.
+        rows : array-like, optional
+            Indices of the people whose scores are moved; everybody by default.
+        columns : array-like, optional
+            Indices of the people who may receive score. By default everybody, which are the rows
+            themselves when `rows` is not given either.
+
+        Returns
+        -------
+        Constraints
+            The rows of G that the sample can speak of.
         """
         givers = self if rows is None else self.take(rows)
         receivers = self if columns is None else self.take(columns, "columns")
@@ -90,9 +118,19 @@ class People:
     def vectors(self, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return G by type, which rows to keep, and which types to shut out, for a sample.
 
-        `weight` (K,) is the sample's weight in each type. A row that the sample cannot speak of
-        (group or stratum absent, everyone in the group, no variance) is not kept; the types of an
-        absent group or stratum are shut out, as nothing would hold their share in check.
+        A row that the sample cannot speak of (group or stratum absent, everyone in the group, no
+        variance) is not kept; the types of an absent group or stratum are shut out, as nothing
+        would hold their share in check.
+
+        Parameters
+        ----------
+        weight : Tensor of shape (K,)
+            The sample's weight in each type.
+
+        Returns
+        -------
+        tuple of Tensor
+            G of the rows that are kept, then booleans of all rows and of all types.
         """
         S, Y = self.design, self.strata.to(self.design.dtype)
         is_group, is_fixed = self._is("group"), self._is("fixed")
@@ -114,12 +152,31 @@ class People:
         return G[keep], keep, shut
 
     def take(self, rows: Array, argument: str = "rows") -> People:
-        """Return some of these people, typed as before."""
+        """Return some of these people, typed as before.
+
+        Parameters
+        ----------
+        rows : array-like
+            Their indices, or one boolean per person.
+        argument : str, default="rows"
+            What errors call them.
+
+        Returns
+        -------
+        People
+            The people of these rows, in their order.
+        """
         index = to_index(rows, len(self.types), argument, self.types.device)
         return replace(self, types=self.types[index], weight=self.weight[index])
 
     def to_tensors(self) -> People:
-        """Return people whose constraints are tensors, whatever they were made from."""
+        """Return people whose constraints are tensors, whatever they were made from.
+
+        Returns
+        -------
+        People
+            The same people.
+        """
         return replace(self, as_tensor=True)
 
     @cached_property
@@ -138,16 +195,28 @@ class Constraints:
 
     Attributes
     ----------
-    types : (n,) type of each person.
-    vectors : (d, K) column of G of each type.
-    target : (d,) b, what G f must equal.
-    names : one for each row, such as ``"sex=Female | y=1"``.
-    dropped : names of the rows that this sample cannot speak of (their group is absent).
-    type_names : one for each type, such as ``"sex=Female, y=1"``.
-    sample_weight : (n,) w; a person of weight w counts as w copies.
-    column_types, column_weight : the same for the people who may receive score.
-    column_mass : (K,) their weight in each type, zero for types that are shut out.
-    always_feasible : whether fair scores are known to exist, so that a solver need not check.
+    types : array of shape (n,)
+        Type of each person.
+    vectors : array of shape (d, K)
+        Column of G of each type.
+    target : array of shape (d,)
+        What G f must equal, b.
+    names : tuple of str
+        One for each row, such as ``"sex=Female | y=1"``.
+    dropped : tuple of str
+        Names of the rows that this sample cannot speak of (their group is absent).
+    type_names : tuple of str
+        One for each type, such as ``"sex=Female, y=1"``.
+    sample_weight : array of shape (n,)
+        A person of weight w counts as w copies.
+    column_types : array of shape (m,)
+        Types of the people who may receive score.
+    column_weight : array of shape (m,)
+        Their weights.
+    column_mass : array of shape (K,)
+        Their weight in each type, zero for types that are shut out.
+    always_feasible : bool
+        Whether fair scores are known to exist, so that a solver need not check.
     """
 
     types: Array = field(repr=False)
@@ -164,7 +233,7 @@ class Constraints:
 
     @property
     def matrix(self) -> Array:
-        """G, (d, n): one row a constraint, one column a person."""
+        """G, (d, n): one row per constraint, one column per person."""
         return self.vectors[:, self.types]
 
     def __len__(self) -> int:
@@ -185,12 +254,22 @@ class Constraints:
 
         Parameters
         ----------
-        G : (d, n), one row a constraint and one column a person.
-        target : (d,), zero by default.
-        names : what to call the rows in results and errors.
-        sample_weight : (n,), one by default.
-        rows, columns : where the people whose scores are moved are not those who may receive score,
-            the indices of both among the people of `G`.
+        G : array-like of shape (d, n)
+            One row per constraint and one column per person.
+        target : array-like of shape (d,), optional
+            Zero by default.
+        names : sequence of str, optional
+            What to call the rows in results and errors.
+        sample_weight : array-like of shape (n,), optional
+            One by default.
+        rows, columns : array-like, optional
+            Where the people whose scores are moved are not those who may receive score, the indices
+            of both among the people of `G`.
+
+        Returns
+        -------
+        Constraints
+            The constraints.
 
         Examples
         --------
@@ -211,7 +290,7 @@ def people_from_matrix(
     matrix = to_tensor(G, "G", ndim=2)
     d, n = matrix.shape
     if n == 0:
-        raise ValueError(f"`G` has no people: shape {(d, n)}; pass one column a person.")
+        raise ValueError(f"`G` has no people: shape {(d, n)}; pass one column per person.")
     labels = _numbered("row", d) if names is None else tuple(str(name) for name in names)
     if len(labels) != d:
         raise ValueError(f"`names` must have one entry per row of G: {d}; received {len(labels)}.")
@@ -234,7 +313,7 @@ def people_from_matrix(
 def type_people(
     strata: Strata, attributes: list[Attribute], weight: Tensor, as_tensor: bool = False
 ) -> People:
-    """Lay out one row a stratum and a group (or continuous attribute), one column a type."""
+    """Lay out one row per stratum and group (or continuous attribute), one column per type."""
     types, first = number_types(strata.codes, attributes)
     levels = strata.codes[first]  # (K,)
     rows: list[tuple[str, str, np.ndarray, np.ndarray]] = []
@@ -271,7 +350,7 @@ def stack_people(a: People, b: People) -> People:
     if len(a.types) != len(b.types):
         raise ValueError(
             f"the two notions speak of {len(a.types)} and {len(b.types)} people. Let the function "
-            "of a `LinearNotion` return one column a person."
+            "of a `LinearNotion` return one column per person."
         )
     both = torch.stack([a.types, b.types.to(a.types.device)])
     (i, j), types = torch.unique(both, dim=1, return_inverse=True)

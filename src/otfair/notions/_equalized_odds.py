@@ -15,7 +15,10 @@ from otfair.tables import Column, binary_labels
 class EqualizedOdds(GroupNotion):
     """Demographic parity among the people of each label (PEO).
 
-    The parameters are those of `DemographicParity`.
+    Parameters
+    ----------
+    columns, continuous, categorical, intersectional, encoded : object, optional
+        As for `DemographicParity`.
 
     Examples
     --------
@@ -41,7 +44,10 @@ class EqualizedOdds(GroupNotion):
 class EqualOpportunity(EqualizedOdds):
     """Demographic parity among the people with label 1.
 
-    The parameters are those of `DemographicParity`.
+    Parameters
+    ----------
+    columns, continuous, categorical, intersectional, encoded : object, optional
+        As for `DemographicParity`.
     """
 
     name = "equal_opportunity"
@@ -56,7 +62,10 @@ class EqualOpportunity(EqualizedOdds):
 class PredictiveEquality(EqualizedOdds):
     """Demographic parity among the people with label 0.
 
-    The parameters are those of `DemographicParity`.
+    Parameters
+    ----------
+    columns, continuous, categorical, intersectional, encoded : object, optional
+        As for `DemographicParity`.
     """
 
     name = "predictive_equality"
