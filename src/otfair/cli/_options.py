@@ -61,8 +61,11 @@ def add_command(
 def add_reading(parser: argparse.ArgumentParser, datasets: bool = True) -> None:
     """Add the table and how it is read."""
     what = "CSV or Parquet file, plain or gzipped, or - for standard input"
-    names = "; or a dataset: adult, bank, dutch, diabetes, synthetic" if datasets else ""
-    parser.add_argument("table", metavar="TABLE", help=what + names)
+    if datasets:
+        from otfair.datasets import list_datasets  # not sooner: what it imports takes time
+
+        what += f"; or a dataset: {', '.join(list_datasets())}"
+    parser.add_argument("table", metavar="TABLE", help=what)
     reading = parser.add_argument_group("reading CSV")
     reading.add_argument(
         "--separator", type=separator, metavar="CHAR", help="by default found; `tab` is one"
@@ -102,6 +105,8 @@ def add_people(parser: argparse.ArgumentParser) -> Any:
 
 def add_training(parser: argparse.ArgumentParser) -> None:
     """Add notion, split and model."""
+    from otfair.models.boosters import BOOSTERS  # not sooner: what it imports takes time
+
     training = parser.add_argument_group("training")
     add_notion(training)
     training.add_argument(
@@ -109,7 +114,7 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     )
     training.add_argument("--seed", type=int, default=0, help="of the split (default 0)")
     training.add_argument(
-        "--model", choices=["logistic", "xgboost", "lightgbm"], default="logistic",
+        "--model", choices=["logistic", *BOOSTERS], default="logistic",
         help="boosted trees need the extra of that name (default logistic)",
     )  # fmt: skip
 

@@ -18,15 +18,7 @@ INK, MARKED = "#1f2933", "#c2410c"
 def write_report(
     path: Path, record: dict[str, Any], curve: pd.DataFrame | None, audits: dict[str, str]
 ) -> None:
-    """Write the page.
-
-    Parameters
-    ----------
-    path : the file.
-    record : what `model.json` holds.
-    curve : of `tradeoff_curve`, or None where there is none.
-    audits : names of the files of audits "before" and "after", where there are some.
-    """
+    """Write the page of what `model.json` holds, a trade-off curve and links to audits, if any."""
     violation = chosen_violation(record["notion"])
     picture = None
     if curve is not None:

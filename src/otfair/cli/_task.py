@@ -155,15 +155,15 @@ def find_copies(
     spotted, found, lines = Copies(known, seen="the model learns from it"), [], []
     for name in map(str, X.columns):
         copied, notes = spotted.explain(X[name])
-        told = "; ".join(notes)
-        leak = " (leakage)" * any(r.why is Why.LABEL_COPY for r in (copied, *notes) if r)
-        if copied and not named:
+        reasons = notes if copied is None else [copied]
+        leak = " (leakage)" * any(reason.why is Why.LABEL_COPY for reason in reasons)
+        if copied is not None and not named:
             found.append(name)
             used = "it is used if --features names it"
             lines.append(f"column {name!r} is no feature: {copied}{leak}; {used}")
-        elif copied or told:
-            why = f"{copied}, and used as --features names it" if copied else told
-            lines.append(f"column {name!r}: {why}{leak}; --drop {quote(name)} leaves it out")
+        elif reasons:
+            said = "; ".join(reasons) + ", and used as --features names it" * (copied is not None)
+            lines.append(f"column {name!r}: {said}{leak}; --drop {quote(name)} leaves it out")
     return found, lines
 
 
@@ -205,10 +205,8 @@ def choose_features(
     """Return the feature columns, and notes on those that were left out unasked."""
     columns = [str(c) for c in table.frame.columns]
     dropped = require_columns(table, split_names(drop, columns), "--drop")
-    left, reasons = (
-        list(known or columns),
-        dict[str, Reason](),
-    )  # those of a dataset are known to be features
+    left = list(known or columns)  # those of a dataset are known to be features
+    reasons: dict[str, Reason] = {}
     if features is not None:
         left = require_columns(table, split_names(features, columns), "--features")
         if wrong := [c for c in left if c in taken]:

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from otfair.tables._kinds import type_name
 from otfair.tables._numbers import typed
 from otfair.tables._text import nearest
 
@@ -71,10 +72,14 @@ def read_table(
 
     Parameters
     ----------
-    path : the file, or "-" for standard input.
-    separator : of a CSV file; by default the one of comma, semicolon, tab and bar that fits.
-    encoding : of a CSV file; by default UTF-8, or UTF-16 where the file begins with its mark.
-    decimal : "." or ",", as numbers are written in a CSV file.
+    path : str or Path
+        The file, or "-" for standard input.
+    separator : str, default=None
+        Of a CSV file; by default the one of comma, semicolon, tab and bar that fits.
+    encoding : str, default=None
+        Of a CSV file; by default UTF-8, or UTF-16 where the file begins with its mark.
+    decimal : {".", ","}, default="."
+        How numbers are written in a CSV file.
 
     Returns
     -------
@@ -179,12 +184,7 @@ def _read_parquet(data: bytes, name: str) -> pd.DataFrame:
     named = any(level is not None for level in frame.index.names)
     frame = frame.reset_index(drop=not named)
     frame.columns = pd.Index([str(c) for c in frame.columns])
-    text = [
-        c
-        for c in frame.columns
-        if not isinstance(frame[c].dtype, pd.CategoricalDtype)
-        and pd.api.types.infer_dtype(frame[c], skipna=True) == "string"
-    ]
+    text = [c for c in frame.columns if type_name(frame[c]) == "string"]
     return frame.astype(dict.fromkeys(text, "category"))
 
 
