@@ -10,18 +10,8 @@ from sklearn.metrics import roc_auc_score
 from otfair.auditing._binning import quantile_codes, range_names
 from otfair.auditing._curves import auc, calibration, roc
 from otfair.auditing._regions import _shares
-from otfair.metrics import by_cell, draw_counts, estimate, resample
 
 approx = pytest.approx
-
-
-def test_resampled_means_spread_like_the_standard_error():
-    values = np.random.default_rng(0).normal(size=500)
-    sums = resample(by_cell(np.zeros(500, int), 1, values), draw_counts(500, 400, 0))[:, 0] / 500
-    assert sums[0] == approx(values.mean())
-    assert sums[1:].std() == approx(values.std() / np.sqrt(500), rel=0.1)
-    e = estimate(sums)
-    assert e.high - e.low == approx(2 * 1.96 * values.std() / np.sqrt(500), rel=0.15)
 
 
 def test_auc_is_that_of_scikit_learn_and_its_interval_that_of_resampling():

@@ -89,7 +89,13 @@ def check_weight(sample_weight: Array, n: int, device: torch.device | None = Non
     return weight
 
 
-def to_index(values: Array, n: int, name: str, device: torch.device | None = None) -> Tensor:
+def to_index(
+    values: Array,
+    n: int,
+    name: str,
+    device: torch.device | None = None,
+    task: str = "choose at least one of {n} people",
+) -> Tensor:
     """Return indices of some of n people, given as integers or as one boolean per person."""
     index = torch.as_tensor(values if isinstance(values, Tensor) else np.array(values))
     whole = not index.is_floating_point() and index.ndim == 1
@@ -99,7 +105,7 @@ def to_index(values: Array, n: int, name: str, device: torch.device | None = Non
     if not whole or not len(index) or int(index.min()) < -n or int(index.max()) >= n:
         raise ArgumentError(
             name,
-            f"must choose at least one of {n} people, by integers below {n} or by one "
+            f"must {task.format(n=n)}, by integers below {n} or by one "
             f"boolean per person; received {index.dtype} of shape {tuple(index.shape)}.",
         )
     return index.to(device=device, dtype=torch.long)

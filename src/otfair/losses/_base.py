@@ -10,11 +10,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from otfair._io.arrays import Array, to_tensor
+from otfair._io.arrays import Array, to_index, to_tensor
 from otfair.geometry import Geometry
 from otfair.notions import Constraints, Memory, Notion, People, as_encoded, as_notion
 
@@ -345,14 +344,4 @@ def _scores(pred: Tensor, as_logit: bool) -> Tensor:
 
 
 def _rows(index: Array, n: int) -> Tensor:
-    """Return the rows that a user's index names, as integers."""
-    rows = torch.as_tensor(index if isinstance(index, Tensor) else np.asarray(index))
-    if rows.dtype is torch.bool and rows.shape == (n,):
-        rows = torch.nonzero(rows).squeeze(1)
-    bad = rows.ndim != 1 or rows.is_floating_point() or rows.dtype is torch.bool or not len(rows)
-    if bad or int(rows.min()) < -n or int(rows.max()) >= n:
-        raise ValueError(
-            f"`index` must name rows of the {n} people given to `fit`, by integers (b,) below {n}; "
-            f"received {rows.dtype} of shape {tuple(rows.shape)}."
-        )
-    return rows.long()
+    return to_index(index, n, "index", task="name rows of the {n} people given to `fit`")
