@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from tables_for_commands import loans, otfair, refused, write
 
 from otfair import OTFClassifier, TableEncoder, load_model, pdp_violation, peo_violation
-from otfair.cli._report import beside_limit
+from otfair.cli._report import against_limit
 
 pytestmark = pytest.mark.slow
 
@@ -188,7 +188,7 @@ def test_people_kept_out_to_judge_a_limit(tmp_path):
 def test_a_limit_is_compared_with_people_kept_out(limit, share, test, parts):
     metrics = {"after": {"test": {"violation": test}}}
     record = {"max_violation": limit, "validation_fraction": share, "violation": 0.03}
-    said = beside_limit(record | {"metrics": metrics})
+    said = against_limit(record | {"metrics": metrics})
     assert all(part in said for part in parts)
     assert bool(said) == (limit is not None)
     assert ("--validation" in said) == (share is None and limit is not None and test > limit)

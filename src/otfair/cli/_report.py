@@ -34,13 +34,13 @@ def write_report(
             audits=audits,
             notion=" and ".join(name.replace("_", " ") for name in record["notion"]),
             violation_name=UNFAIRNESS[violation],
-            limit=beside_limit(record),
+            limit=against_limit(record),
         )
     )
     path.write_text(text, encoding="utf-8")
 
 
-def beside_limit(record: dict[str, Any]) -> str:
+def against_limit(record: dict[str, Any]) -> str:
     """Say how the violation on people kept out compares with the one asked for, if one was."""
     limit, share = record["max_violation"], record["validation_fraction"]
     if limit is None:

@@ -36,7 +36,7 @@ from otfair.cli._options import (
     units,
 )
 from otfair.cli._output import output_folder, text_table, write_json
-from otfair.cli._report import beside_limit, write_report
+from otfair.cli._report import against_limit, write_report
 from otfair.cli._task import Task, described, read_notion, read_task
 from otfair.saving import save_model
 from otfair.tradeoff import tradeoff_curve
@@ -212,7 +212,7 @@ def _audit(scores: np.ndarray, part: Task, record: dict[str, Any], when: str) ->
 
 
 def _says(record: dict[str, Any]) -> str:
-    people, limit = record["people"], beside_limit(record)
+    people, limit = record["people"], against_limit(record)
     return (
         f"trained on {people['train']} people, judged on {people['test']} others; before: no "
         f"fairness, after: alpha {record['alpha']:.3g}\n\n"

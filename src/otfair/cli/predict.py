@@ -83,23 +83,23 @@ def run(options: argparse.Namespace) -> Outcome:
 
 
 def read_model(path: Path) -> tuple[Any, dict[str, Any]]:
-    """Return a model, and the record that `fit` left beside it, where there is one."""
+    """Return a model, and the record that `fit` wrote next to it, where there is one."""
     file = path / MODEL if path.is_dir() else path
     if not file.is_file():
         what = f"no {MODEL} in {path}" if path.is_dir() else f"no model at {path}"
         raise TableError(f"there is {what}. Pass the folder that `otfair fit -o` wrote.")
-    beside = file.with_name(RECORD)
+    stored = file.with_name(RECORD)
     record: dict[str, Any] = {}
-    if file.name == MODEL and beside.is_file():
+    if file.name == MODEL and stored.is_file():
         try:
-            record = json.loads(beside.read_text(encoding="utf-8"))
+            record = json.loads(stored.read_text(encoding="utf-8"))
             label = record["label"]
             sound = isinstance(record["features"], dict) and {"positive", "negative"} <= set(label)
         except (ValueError, KeyError, TypeError):
             sound = False
         if not sound:
             raise TableError(
-                f"{beside} is damaged, or was not written by `otfair fit`. Restore it, or remove "
+                f"{stored} is damaged, or was not written by `otfair fit`. Restore it, or remove "
                 "it to have decisions as 0 and 1."
             )
     model = load_model(file)

@@ -28,7 +28,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("target", choices=[*COLUMNS, "postprocess", "epsilon", "all"])
     parser.add_argument(
         "--protocol", choices=["full", "paper"], default="full",
-        help="full: everybody at once, converged; paper: mini-batches (default full)",
+        help="full: all people at once, converged; paper: mini-batches (default full)",
     )  # fmt: skip
     parser.add_argument(
         "--splits", type=int, default=10, metavar="N",

@@ -77,12 +77,12 @@ class Copies:
             if found is not None and found is not ALONE:
                 return found, []
             notes = [] if found is None else [found]
-        told = {known.what: known.why for known in self.known if _tells(codes, known)}
+        implied = {known.what: known.why for known in self.known if _tells(codes, known)}
         notes += [
             Reason(
                 why, f"it tells {what}, and {self.seen}: no two people of one value differ in it"
             )
-            for what, why in told.items()
+            for what, why in implied.items()
         ]
         return None, notes
 

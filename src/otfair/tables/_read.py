@@ -136,8 +136,8 @@ def _bytes(path: Path, name: str) -> bytes:
     try:
         data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
     except FileNotFoundError:
-        beside = [p.name for p in path.parent.glob("*")] if path.parent.is_dir() else []
-        hint = nearest(path.name, beside) or nearest(path.stem, {Path(b).stem: b for b in beside})
+        others = [p.name for p in path.parent.glob("*")] if path.parent.is_dir() else []
+        hint = nearest(path.name, others) or nearest(path.stem, {Path(b).stem: b for b in others})
         raise TableError(f"there is no file {name}{hint or '. Check its path.'}") from None
     except IsADirectoryError:
         raise TableError(f"{name} is a folder; name a file in it.") from None
