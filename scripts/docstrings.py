@@ -30,9 +30,12 @@ def public_names() -> Iterator[str]:
             continue  # an object that is made, such as a scorer: its class is documented
         if not (inspect.isclass(thing) and issubclass(thing, Enum)):
             yield f"otfair.{name}"
-        for method, member in vars(thing).items() if inspect.isclass(thing) else ():
+        ours = [k for k in getattr(thing, "__mro__", ()) if k.__module__.startswith("otfair.")]
+        for method, member in {m: f for k in ours[::-1] for m, f in vars(k).items()}.items():
             function = getattr(member, "fget", getattr(member, "__func__", member))
-            if not method.startswith("_") and inspect.isfunction(function):
+            if method.startswith("_") or not inspect.isfunction(function):
+                continue
+            if function.__doc__ or not inspect.getdoc(getattr(thing, method)):  # else it inherits
                 yield f"otfair.{name}.{method}"
 
 

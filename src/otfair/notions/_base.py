@@ -173,7 +173,26 @@ class GroupNotion(Notion):
         read: Reader,
         argument: str = "sensitive_features",
     ) -> People:
-        """Type people by their columns: the one path, whoever reads what the columns hold."""
+        """Type people by their columns: the one path, whoever reads what the columns hold.
+
+        Parameters
+        ----------
+        sensitive : array-like or table
+            As for `constraints`.
+        labels : array-like of shape (n,) or None
+            As for `constraints`.
+        sample_weight : array-like of shape (n,) or None
+            As for `constraints`.
+        read : callable
+            Makes attributes of the columns to compare by, all columns, and who has weight.
+        argument : str, default="sensitive_features"
+            What messages call `sensitive`.
+
+        Returns
+        -------
+        People
+            The population, with the rows of G for each type of people.
+        """
         columns = named(to_columns(sensitive, argument))
         n = len(columns[0].values)
         if n == 0:
@@ -184,7 +203,22 @@ class GroupNotion(Notion):
         return type_people(strata, attributes, weight, is_tensor(sensitive))
 
     def split(self, columns: list[Column], labels: Array, n: int) -> tuple[Strata, list[Column]]:
-        """Return the strata, and the columns by which people are compared within them."""
+        """Return the strata, and the columns by which people are compared within them.
+
+        Parameters
+        ----------
+        columns : list of Column
+            The sensitive columns, with those to condition on.
+        labels : array-like of shape (n,) or None
+            The outcomes.
+        n : int
+            The number of people.
+
+        Returns
+        -------
+        tuple of Strata and list of Column
+            The strata, and the columns that are left.
+        """
         strata, others = self._strata(columns, labels, n)
         chosen = chosen_names(self.columns, columns, "columns")
         kept = [c for c in others if not chosen or c.name in chosen]
