@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from otfair.metrics import (
     read_groups,
     violation,
 )
-from otfair.models import OTFBoostingClassifier, OTFClassifier
+from otfair.models import BOOSTERS, OTFBoostingClassifier, OTFClassifier
 from otfair.notions import Notion
 from otfair.tables import TableEncoder, TableError, is_number
 
@@ -42,7 +41,7 @@ def make_classifier(kind: str, notion: Notion, **settings: Any) -> Any:
     """Return a classifier that is not trained yet: a line, or boosted trees."""
     if kind == "logistic":
         return OTFClassifier(notion, **settings)
-    if importlib.util.find_spec(kind) is None:
+    if not BOOSTERS[kind].is_installed():
         raise TableError(
             f"--model {kind} needs {kind}, which is not installed. Install it with "
             f"`pip install 'otfair[{kind}]'`, or leave --model out."

@@ -6,8 +6,10 @@ from otfair.models._boosting_classifier import OTFBoostingClassifier
 from otfair.models._classifier import OTFClassifier
 from otfair.models._objective import OTFObjective
 from otfair.models._validation import encoded_columns
+from otfair.models.boosters import BOOSTERS
 
 __all__ = [
+    "BOOSTERS",
     "BoosterMetric",
     "FairClassifier",
     "OTFBoostingClassifier",

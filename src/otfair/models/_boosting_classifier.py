@@ -83,7 +83,7 @@ class OTFBoostingClassifier(FairClassifier[_Trees]):
         Rounds of boosting.
     cost_features : str, int, or list of str, int or bool, default=None
         Names, positions or a mask of the columns by which people are alike; all by default.
-    cost : str or callable, default="euclidean"
+    cost : str, callable or Cost, default="euclidean"
         What it costs to move score between two people, as for `PointCloud`.
     scale : "max", "mean", "median", float or None, default="max"
         What costs are divided by, as for `PointCloud`.

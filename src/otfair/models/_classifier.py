@@ -85,7 +85,7 @@ class OTFClassifier(FairClassifier[Line | Network]):
     cost_features : str, int, or list of str, int or bool, default=None
         Names, positions or a mask of the columns by which people are alike; all by default. The
         name of a column from before `TableEncoder` stands for all that came of it.
-    cost : str or callable, default="euclidean"
+    cost : str, callable or Cost, default="euclidean"
         What it costs to move score between two people, as for `PointCloud`. A `regularizer` that
         is an `OTFLoss` has its own.
     scale : "max", "mean", "median", float or None, default="max"

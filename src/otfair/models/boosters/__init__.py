@@ -1,4 +1,4 @@
-"""Stock boosters that can train with the penalty; a further one is a file here and its entry."""
+"""Stock boosters that can train with the penalty: one file each, and its entry here."""
 
 from otfair.models.boosters._base import Booster, TreeData
 from otfair.models.boosters._lightgbm import LightGBM
