@@ -108,10 +108,8 @@ class FairnessLoss(nn.Module, ABC):
 
         Parameters
         ----------
-        people : People
-            The people, by `Notion.people`.
-        geometry : Geometry, optional
-            Who is like whom among them, where the penalty needs it.
+        people, geometry : People, Geometry or None
+            The people, by `Notion.people`, and who is like whom, where the penalty needs it.
 
         Returns
         -------

@@ -32,9 +32,7 @@ class OTFLoss(FairnessLoss):
         A notion, or its name.
     epsilon : float, default=1e-3
         Smoothing, in units of the scaled cost.
-    cost : str or callable, default="euclidean"
-        As for `PointCloud`.
-    scale : str or float, default="max"
+    cost, scale : object, default="euclidean", "max"
         As for `PointCloud`.
     slack : float, default=0.0
         Violation of each constraint that costs nothing.
@@ -105,14 +103,8 @@ class OTFLoss(FairnessLoss):
 
         Parameters
         ----------
-        X : array-like of shape (n, p) or None
-            Features by which people are alike.
-        sensitive : array-like or table
-            As for a call. A dataset in which no two groups can be compared is refused.
-        labels : array-like of shape (n,), optional
-            Zeros and ones, where the notion conditions on them.
-        sample_weight : array-like of shape (n,), optional
-            One by default.
+        X, sensitive, labels, sample_weight : array-like
+            As for every penalty: features, groups, and optionally labels and weights.
         geometry : Geometry, optional
             Who is like whom, in place of X.
 
@@ -131,10 +123,8 @@ class OTFLoss(FairnessLoss):
 
         Parameters
         ----------
-        people : People
-            The people, by `Notion.people`.
-        geometry : Geometry
-            Who is like whom among them.
+        people, geometry : People, Geometry
+            The people, by `Notion.people`, and who is like whom among them.
 
         Returns
         -------

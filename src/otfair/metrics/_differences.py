@@ -72,16 +72,12 @@ def equalized_odds_difference(
 
     Parameters
     ----------
-    scores : array-like of shape (n,)
+    scores, sensitive_features : array-like
         As for `demographic_parity_difference`.
-    sensitive_features : array-like or table
-        One or many columns of groups.
     labels : array-like of shape (n,)
         Zeros and ones.
-    threshold : float, default=0.5
-        Above which a score is a positive decision.
-    sample_weight : array-like of shape (n,), optional
-        One by default.
+    threshold, sample_weight : object, optional
+        As for `demographic_parity_difference`.
 
     Returns
     -------

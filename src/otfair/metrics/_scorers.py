@@ -54,10 +54,8 @@ class FairnessScorer:
         The violation that is allowed for free.
     price : float, default=1.0
         Performance that a unit of violation above that costs.
-    sensitive_features : bool or str or None, default=True
-        What it asks for; change it by `set_score_request`.
-    sample_weight : bool or str or None, default=None
-        What it asks for; change it by `set_score_request`.
+    sensitive_features, sample_weight : bool or str or None, default=True, None
+        What it asks for; change them by `set_score_request`.
 
     Examples
     --------
@@ -91,16 +89,10 @@ class FairnessScorer:
 
         Parameters
         ----------
-        estimator : object
-            The classifier.
-        X : array-like or table
-            Features.
-        y : array-like of shape (n,)
-            Labels.
-        sensitive_features : array-like or table
-            One or many columns.
-        sample_weight : array-like of shape (n,), optional
-            One by default.
+        estimator, X, y : object
+            The classifier, features and labels.
+        sensitive_features, sample_weight : array-like
+            One or many columns; weights are optional.
 
         Returns
         -------

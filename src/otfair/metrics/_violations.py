@@ -49,14 +49,8 @@ def peo_violation(
 
     Parameters
     ----------
-    scores : array-like of shape (n,)
-        Scores, such as probabilities.
-    sensitive_features : array-like or table
-        One or many columns.
-    labels : array-like of shape (n,)
-        Zeros and ones.
-    sample_weight : array-like of shape (n,), optional
-        One by default.
+    scores, sensitive_features, labels, sample_weight : array-like
+        As for `pdp_violation`; labels are zeros and ones.
 
     Returns
     -------

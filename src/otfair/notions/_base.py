@@ -48,11 +48,7 @@ class Notion:
 
         Parameters
         ----------
-        sensitive_features : array-like or table
-            As for `constraints`.
-        labels : array-like of shape (n,), optional
-            As for `constraints`.
-        sample_weight : array-like of shape (n,), optional
+        sensitive_features, labels, sample_weight : array-like
             As for `constraints`.
 
         Returns
