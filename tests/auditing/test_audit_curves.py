@@ -7,9 +7,9 @@ import pytest
 from scipy.integrate import trapezoid
 from sklearn.metrics import roc_auc_score
 
-from otfair.auditing._binning import quantile_codes, range_names
 from otfair.auditing._curves import auc, calibration, roc
 from otfair.auditing._regions import _shares
+from otfair.auditing._statistics import quantile_codes, range_names
 
 approx = pytest.approx
 

@@ -12,7 +12,7 @@ import pandas as pd
 from otfair._io.files import write_bytes
 from otfair._io.rendering import to_json
 from otfair.auditing._features import Features
-from otfair.auditing._reading import Audited
+from otfair.auditing._reading import AuditData
 from otfair.auditing._results import (
     SHOWN_PAIRS,
     Curve,
@@ -48,7 +48,7 @@ class Audit:
     findings: tuple[Finding, ...]
     curves: tuple[Curve, ...]
     record: Record
-    people: Audited
+    people: AuditData
     features: Features | None
     places: Places | None = None
 

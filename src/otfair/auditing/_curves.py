@@ -6,10 +6,9 @@ import numpy as np
 from scipy.special import expit, logit
 from sklearn.metrics import roc_curve
 
-from otfair.auditing._binning import quantile_codes
-from otfair.auditing._reading import Audited
+from otfair.auditing._reading import AuditData
 from otfair.auditing._results import Curve
-from otfair.auditing._weighted import effective, share_of
+from otfair.auditing._statistics import effective_count, quantile_codes, share_of
 from otfair.metrics import Estimate
 from otfair.notions import Attribute
 
@@ -19,15 +18,15 @@ TENTHS = 10  # of the people, for calibration
 LEAST = 10  # people in a point of calibration
 
 
-def curves(audited: Audited, groups: Attribute) -> tuple[Curve, ...]:
+def curves(data: AuditData, groups: Attribute) -> tuple[Curve, ...]:
     """Return the curves of each group of an attribute."""
     out = []
     for code, name in enumerate(groups.values):
         inside = groups.codes == code
-        h, w = audited.scores[inside], audited.weight[inside]
+        h, w = data.scores[inside], data.weight[inside]
         if not len(h):
             continue
-        y = None if audited.labels is None else audited.labels[inside]
+        y = None if data.labels is None else data.labels[inside]
         density, _ = np.histogram(h, DENSITY, (0.0, 1.0), weights=w)
         both = y is not None and 0 < y.sum() < len(y)
         out.append(
@@ -73,14 +72,14 @@ def auc(h: np.ndarray, y: np.ndarray, w: np.ndarray) -> Estimate:
         return Estimate(area, float("nan"), float("nan"))
     spread = _error(wins, w[positive]) + _error(losses, w[negative])
     if spread < 1e-24:
-        return share_of(area, min(effective(w[positive]), effective(w[negative])))
+        return share_of(area, min(effective_count(w[positive]), effective_count(w[negative])))
     half = 1.96 * np.sqrt(spread) / (area * (1 - area))  # of the logit, which has no ends
     return Estimate(area, *(float(expit(logit(area) + side * half)) for side in (-1, 1)))
 
 
 def _error(values: np.ndarray, w: np.ndarray) -> float:
     """Square of the standard error of a weighted mean."""
-    mean, count = np.average(values, weights=w), effective(w)
+    mean, count = np.average(values, weights=w), effective_count(w)
     return float((w**2 @ (values - mean) ** 2) / w.sum() ** 2 * count / (count - 1))
 
 
@@ -98,7 +97,7 @@ def calibration(
     out = []
     for k in np.unique(codes):
         some = codes == k
-        share = share_of(float(np.average(y[some], weights=w[some])), effective(w[some]))
+        share = share_of(float(np.average(y[some], weights=w[some])), effective_count(w[some]))
         out.append((float(np.average(h[some], weights=w[some])), share, int(some.sum())))
     return tuple(out)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from otfair.auditing._reading import Audited
+from otfair.auditing._reading import AuditData
 from otfair.tables import (
     MANY_VALUES,
     Copies,
@@ -49,17 +49,17 @@ class Choice:
     notes: tuple[str, ...]
 
 
-def choose_columns(people: Audited, drop: Iterable[str], keep: Iterable[str]) -> Choice:
+def choose_columns(data: AuditData, drop: Iterable[str], keep: Iterable[str]) -> Choice:
     """Choose the columns that say who is like whom; none where there are no features."""
-    X = people.features
+    X = data.features
     if X is None:
         return Choice(columns={}, left_out={}, notes=())
     dropped, named = (_known(names, what, X) for names, what in ((drop, "drop"), (keep, "keep")))
-    sensitive = {str(c.name) for c in people.columns}
-    known = [sensitive_column(str(c.name), c.values) for c in people.columns]
-    if people.labels is not None and len(np.unique(people.labels)) > 1:
-        known.append(label_column(people.labels))
-    copies = Copies(known, people.scores)
+    sensitive = {str(c.name) for c in data.columns}
+    known = [sensitive_column(str(c.name), c.values) for c in data.columns]
+    if data.labels is not None and len(np.unique(data.labels)) > 1:
+        known.append(label_column(data.labels))
+    copies = Copies(known, data.scores)
     left_out: dict[str, Reason] = {}
     notes, kept = [], {}
     for name in X.columns:

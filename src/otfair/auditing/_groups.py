@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 import torch
 
-from otfair.auditing._binning import quantile_codes, range_names
-from otfair.auditing._reading import Audited
+from otfair.auditing._reading import AuditData
+from otfair.auditing._statistics import quantile_codes, range_names
 from otfair.notions import (
     Attribute,
     ConditionalParity,
@@ -91,29 +91,29 @@ def _conditioned(notions: Sequence[GroupNotion], controls: tuple[Column, ...]) -
     return out
 
 
-def compare(audited: Audited, notions: Sequence[GroupNotion]) -> list[Comparison]:
+def compare(data: AuditData, notions: Sequence[GroupNotion]) -> list[Comparison]:
     """Return one comparison for each attribute that a notion speaks of, by attribute.
 
     Those that share distances are side by side, and none is there twice.
     """
     found: dict[tuple[object, ...], Comparison] = {}
-    for notion in _conditioned(notions, audited.controls):
-        for c in _compare_by(audited, notion):
+    for notion in _conditioned(notions, data.controls):
+        for c in _compare_by(data, notion):
             found.setdefault((c.notion, c.attribute, *c.strata.names), c)
-    order = [str(column.name) for column in audited.columns]
+    order = [str(column.name) for column in data.columns]
     order += [c.attribute for c in found.values()]  # crossed ones come last
     keys = [c.fine_key for c in found.values()]
     return sorted(found.values(), key=lambda c: (order.index(c.attribute), keys.index(c.fine_key)))
 
 
-def _compare_by(audited: Audited, notion: GroupNotion) -> list[Comparison]:
-    columns, labels = list(audited.columns), audited.labels
+def _compare_by(data: AuditData, notion: GroupNotion) -> list[Comparison]:
+    columns, labels = list(data.columns), data.labels
     if isinstance(notion, ConditionalParity):
-        columns += audited.controls
-    strata, kept = notion.split(columns, labels, len(audited))
-    kept = [column for column in kept if column not in audited.controls]
+        columns += data.controls
+    strata, kept = notion.split(columns, labels, len(data))
+    kept = [column for column in kept if column not in data.controls]
     if notion.within_labels:  # by what the labels are called
-        words = {f"y={k}": words for k, words in enumerate(audited.outcomes)}
+        words = {f"y={k}": words for k, words in enumerate(data.outcomes)}
         outside = words.get(strata.outside, strata.outside)
         strata = Strata(strata.codes, [words[name] for name in strata.names], outside)
     if not (strata.codes >= 0).any():
@@ -125,21 +125,21 @@ def _compare_by(audited: Audited, notion: GroupNotion) -> list[Comparison]:
     groups = [read_group(column) for column in kept if column.values.dtype.kind != "f"]
     groups = cross(groups) if notion.intersectional else groups
     every: list[Column | Attribute] = [*groups, *numbers]
-    return [_compare(audited, notion, strata, one) for one in every]
+    return [_compare(data, notion, strata, one) for one in every]
 
 
 def _compare(
-    audited: Audited, notion: GroupNotion, strata: Strata, column: Column | Attribute
+    data: AuditData, notion: GroupNotion, strata: Strata, column: Column | Attribute
 ) -> Comparison:
     numbers = None if isinstance(column, Attribute) else column.values
     bins, most = None, MAX_TYPES
-    by_label = audited.labels is not None and not isinstance(notion, ConditionalParity)
+    by_label = data.labels is not None and not isinstance(notion, ConditionalParity)
     if isinstance(column, Attribute):
         moved = groups = column
     else:
-        most = max(most, MAX_ENTRIES // len(audited))
-        room = max(MIN_BINS, MAX_ENTRIES // len(audited) // (2 if by_label else len(strata.names)))
-        moved, groups = bin_numbers(column.values, str(column.name), room, audited.weight)
+        most = max(most, MAX_ENTRIES // len(data))
+        room = max(MIN_BINS, MAX_ENTRIES // len(data) // (2 if by_label else len(strata.names)))
+        moved, groups = bin_numbers(column.values, str(column.name), room, data.weight)
         bins = len(moved.values) if len(np.unique(column.values)) > room else None
     types, first = number_types(strata.codes, [moved])
     if len(first) > most:
@@ -150,9 +150,9 @@ def _compare(
         )
     fine, key = types, (str(column.name), *strata.names)
     if by_label:
-        fine, key = moved.codes * 2 + audited.labels, (str(column.name), "label")
+        fine, key = moved.codes * 2 + data.labels, (str(column.name), "label")
         fine = np.unique(fine, return_inverse=True)[1]
-    people = type_people(strata, [moved], torch.as_tensor(audited.weight))
+    people = type_people(strata, [moved], torch.as_tensor(data.weight))
     return Comparison(
         notion=type(notion),
         attribute=str(column.name),

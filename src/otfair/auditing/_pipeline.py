@@ -137,20 +137,20 @@ def audit(
         }
     )  # fmt: skip
     asked = read_notions(notions, labels is not None)
-    people = read(
+    data = read(
         scores, X, sensitive_features, labels, sample_weight,
         continuous=_all_names(continuous, *(notion.continuous for notion in asked)),
         categorical=_all_names(categorical, *(notion.categorical for notion in asked)),
         positive_label=positive_label,
         control_features=control_features, skip_unscored=skip_unscored,
     )  # fmt: skip
-    comparisons = compare(people, asked)
-    choice = choose_columns(people, drop, keep)
-    features = read_features(choice, people.weight)
-    n = len(people)
+    comparisons = compare(data, asked)
+    choice = choose_columns(data, drop, keep)
+    features = read_features(choice, data.weight)
+    n = len(data)
     with track(None, "audit", 2 * len(comparisons) + 1, verbose=verbose, leave=False) as bar:
         distances = Distances(
-            people, features, comparisons,
+            data, features, comparisons,
             epsilon=epsilon, seed=random_state, reference=reference,
             seconds=FOR_DISTANCES * time_budget,
         )  # fmt: skip
@@ -158,9 +158,9 @@ def audit(
         counts = draw_counts(n, n_bootstrap, random_state)
         findings = []
         for c in comparisons:
-            violation = measure_violation(people, c, threshold, counts)
+            violation = measure_violation(data, c, threshold, counts)
             bar.update()
-            cost = cost_of_fairness(people, c, distances.of(c), counts)
+            cost = cost_of_fairness(data, c, distances.of(c), counts)
             findings.append(
                 Finding(
                     notion=c.notion.name,
@@ -168,19 +168,19 @@ def audit(
                     attribute=c.attribute,
                     violation=violation,
                     cost=cost,
-                    regions=find_regions(people, features, cost.pairs),
+                    regions=find_regions(data, features, cost.pairs),
                 )
             )
             bar.update()
     shown = {c.attribute: c.groups for c in comparisons}
     record = Record(
         title=title,
-        score=people.score,
-        weight=people.weighted,
-        rows_received=people.received,
+        score=data.score,
+        weight=data.weighted,
+        rows_received=data.received,
         rows_used=n,
-        dropped=people.dropped,
-        outcome=people.outcomes[1],
+        dropped=data.dropped,
+        outcome=data.outcomes[1],
         columns_used=() if features is None else tuple(map(str, features.table.columns)),
         columns_left_out=choice.left_out,
         notes=(
@@ -190,19 +190,19 @@ def audit(
         missing={} if features is None else features.missing,
         settings=settings
         | {"notions": sorted({c.notion.name for c in comparisons})}
-        | {"control": [str(c.name) for c in people.controls]}
-        | {"continuous": [str(c.name) for c in people.columns if c.values.dtype.kind == "f"]},
+        | {"control": [str(c.name) for c in data.controls]}
+        | {"continuous": [str(c.name) for c in data.columns if c.values.dtype.kind == "f"]},
         versions={name: version(name) for name in ("otfair", *LIBRARIES)}
         | {"python": platform.python_version()},
-        checksum=people.checksum,
+        checksum=data.checksum,
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         seconds=time.perf_counter() - started,
     )
     return Audit(
         findings=tuple(findings),
-        curves=tuple(curve for groups in shown.values() for curve in curves(people, groups)),
+        curves=tuple(curve for groups in shown.values() for curve in curves(data, groups)),
         record=record,
-        people=people,
+        people=data,
         features=features,
     )
 

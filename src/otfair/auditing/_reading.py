@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from otfair._io.arrays import ArgumentError, Array, check_weight, same_length
-from otfair.auditing._binning import quantile_codes, range_names
+from otfair.auditing._statistics import quantile_codes, range_names
 from otfair.tables import (
     MAX_CATEGORICAL_INTEGERS,
     MAX_GROUPS,
@@ -34,8 +34,8 @@ SIGMOID = "apply the sigmoid, 1 / (1 + exp(-s))"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Audited:
-    """The people who are audited: those of the user's who lack nothing."""
+class AuditData:
+    """The rows that are audited: those of the user's that lack nothing."""
 
     scores: np.ndarray  # h (n,), in [0, 1]
     labels: np.ndarray | None  # y (n,), 0 or 1
@@ -67,7 +67,7 @@ def read(
     positive_label: object,
     control_features: Array = None,
     skip_unscored: bool = False,
-) -> Audited:
+) -> AuditData:
     """Read everything, and leave out people without score, label, group or weight."""
     sensitive = to_frame(sensitive_features, "sensitive_features", "group")
     n = len(sensitive)
@@ -130,7 +130,7 @@ def read(
         "sample_weight": pd.DataFrame({"w": weight}) if weighted else None,
         "control_features": control,
     }
-    return Audited(
+    return AuditData(
         scores=h[rows],
         labels=None if y is None else two,
         outcomes=("", "") if y is None else outcomes(y.iloc[rows], two),

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from otfair.auditing._binning import quantile_codes, range_names
 from otfair.auditing._features import Features
-from otfair.auditing._reading import Audited
+from otfair.auditing._reading import AuditData
 from otfair.auditing._results import Pairs, Region
-from otfair.auditing._weighted import effective, share_of
+from otfair.auditing._statistics import effective_count, quantile_codes, range_names, share_of
 from otfair.metrics import Estimate
 from otfair.tables import is_number
 
@@ -22,17 +21,17 @@ EDGE = 1e-12  # a share that is nearer to 0 or 1 is one of them
 
 
 def find_regions(
-    audited: Audited, features: Features | None, pairs: Pairs | None
+    data: AuditData, features: Features | None, pairs: Pairs | None
 ) -> tuple[Region, ...]:
     """Rank values of columns by how much more they give or receive than their share of score."""
     if features is None or pairs is None:
         return ()
-    n, w = len(audited), audited.weight
+    n, w = len(data), data.weight
     given = np.bincount(pairs.giver, pairs.mass, n)
     received = np.bincount(pairs.receiver, pairs.mass, n)
     if not given.sum() > 0:
         return ()
-    score = w * audited.scores
+    score = w * data.scores
     found = []
     for name in features.table.columns:
         codes, values = binned(features.table[name], w)
@@ -70,7 +69,7 @@ def _shares(mass: np.ndarray, codes: np.ndarray, K: int) -> list[Estimate]:
     spread = squares * (1 - 2 * share) + everything * share**2
     error = np.sqrt(np.maximum(spread, 0.0)) / total
     low, high = np.clip(share - 1.96 * error, 0, 1), np.clip(share + 1.96 * error, 0, 1)
-    count = effective(mass)
+    count = effective_count(mass)
     return [
         Estimate(*map(float, ends))
         if EDGE < ends[0] < 1 - EDGE

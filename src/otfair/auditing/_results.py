@@ -13,11 +13,6 @@ from otfair.tables import Reason
 SHOWN_PAIRS = 40  # of people, by default and in the report
 
 
-def number_text(value: float) -> str:
-    """Return a number of a table as readers like it."""
-    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Group:
     """One group of an attribute, among the people a notion compares.

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from otfair.auditing._groups import Comparison
-from otfair.auditing._reading import Audited
+from otfair.auditing._reading import AuditData
 from otfair.auditing._results import Group, Violation
 from otfair.metrics import Estimate, by_cell, estimate, resample
 
@@ -19,11 +19,11 @@ ROUNDING = 1e-24  # of the largest square: a smaller spread is that of equal num
 
 
 def measure_violation(
-    audited: Audited, comparison: Comparison, threshold: float, counts: np.ndarray
+    data: AuditData, comparison: Comparison, threshold: float, counts: np.ndarray
 ) -> Violation:
     """Return correlations, differences and ratios; `counts` (R, n) are those of resamples."""
-    h, w = audited.scores, audited.weight
-    y = None if comparison.notion.within_labels else audited.labels  # all alike within a label
+    h, w = data.scores, data.weight
+    y = None if comparison.notion.within_labels else data.labels  # all alike within a label
     names = [str(v) for v in comparison.groups.values]
     G, S = len(names), len(comparison.strata.names)
     inside = comparison.strata.codes >= 0

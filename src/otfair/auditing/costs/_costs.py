@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import torch
 
 from otfair.auditing._groups import Comparison
-from otfair.auditing._reading import Audited
+from otfair.auditing._reading import AuditData
 from otfair.auditing._results import Cost, Flow, Pairs
 from otfair.auditing.costs._distances import TypeDistances
 from otfair.auditing.costs._extrapolation import drawn_representatives, extrapolate_cost
@@ -25,11 +25,11 @@ from otfair.transport import TransportError, adjusted_otf, exact_otf
 
 
 def cost_of_fairness(
-    audited: Audited, comparison: Comparison, distances: TypeDistances | None, counts: np.ndarray
+    data: AuditData, comparison: Comparison, distances: TypeDistances | None, counts: np.ndarray
 ) -> Cost:
     """Return the costs of fairness under one notion for one attribute, or why there are none."""
-    people, w = comparison.people, audited.weight
-    h = np.maximum(audited.scores, MIN_SCORE)
+    people, w = comparison.people, data.weight
+    h = np.maximum(data.scores, MIN_SCORE)
     cost = Cost(least_moved=_least_moved(people, h, counts))
     if distances is None:
         return cost
@@ -43,7 +43,7 @@ def cost_of_fairness(
         return replace(cost, failure=f"no cheapest plan was found: {error}")
     pairs, shown = _pairs(comparison, solved.plan, distances, total)
     moved = float(pairs.mass.sum())
-    fair = _scores_after(audited, pairs, total)
+    fair = _scores_after(data, pairs, total)
     exact = _interval(people, solved, w * h, distances.nearest, counts)
     exact = exact if sampling is None else _combined(exact, sampling)
     try:
@@ -62,7 +62,7 @@ def cost_of_fairness(
         destinations=len(h) if distances.reference is None else len(distances.reference),
         sampling=None if sampling is None else (sampling.low, sampling.high),
         bins=comparison.bins,
-        left=_correlation_left(audited, comparison, fair) if comparison.bins else None,
+        left=_correlation_left(data, comparison, fair) if comparison.bins else None,
         piled=float(fair.max()),
         types=shown,
         flows=_flows(pairs, shown),
@@ -195,20 +195,20 @@ def _flows(pairs: Pairs, names: tuple[str, ...]) -> tuple[Flow, ...]:
     )
 
 
-def _scores_after(audited: Audited, pairs: Pairs, total: float) -> np.ndarray:
+def _scores_after(data: AuditData, pairs: Pairs, total: float) -> np.ndarray:
     """Return the score of each person after the transport, (n,)."""
-    n = len(audited)
+    n = len(data)
     change = np.bincount(pairs.receiver, pairs.mass, n) - np.bincount(pairs.giver, pairs.mass, n)
-    return np.asarray(audited.scores + change * total / audited.weight)
+    return np.asarray(data.scores + change * total / data.weight)
 
 
-def _correlation_left(audited: Audited, comparison: Comparison, fair: np.ndarray) -> float:
+def _correlation_left(data: AuditData, comparison: Comparison, fair: np.ndarray) -> float:
     """Return the largest correlation with a continuous attribute that its bins leave."""
     assert comparison.numbers is not None
     left = [0.0]
     for k in range(len(comparison.strata.names)):
         inside = comparison.strata.codes == k
-        s, f, w = (x[inside] for x in (comparison.numbers, fair, audited.weight))
+        s, f, w = (x[inside] for x in (comparison.numbers, fair, data.weight))
         if len(w) > 1 and np.ptp(s) > 0 and np.ptp(f) > 0:
             C = np.cov(s, f, aweights=w)
             left.append(abs(float(C[0, 1] / np.sqrt(C[0, 0] * C[1, 1]))))

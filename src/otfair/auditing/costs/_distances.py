@@ -14,7 +14,7 @@ from sklearn.utils import gen_batches
 
 from otfair.auditing._features import Features
 from otfair.auditing._groups import Comparison
-from otfair.auditing._reading import Audited
+from otfair.auditing._reading import AuditData
 from otfair.auditing.costs._sampling import MIN_SCORE, sample_by_mass, stratified_sample
 from otfair.geometry import PointCloud
 
@@ -162,7 +162,7 @@ class Distances:
 
     def __init__(
         self,
-        audited: Audited,
+        data: AuditData,
         features: Features | None,
         comparisons: list[Comparison],
         *,
@@ -171,8 +171,8 @@ class Distances:
         reference: int | None,
         seconds: float,
     ) -> None:
-        w = self._weight = audited.weight
-        self._mass = w * np.maximum(audited.scores, MIN_SCORE)
+        w = self._weight = data.weight
+        self._mass = w * np.maximum(data.scores, MIN_SCORE)
         self._measure = None if features is None else DistanceMeasure(features, w, epsilon, seed)
         self._reference = reference
         if self._measure is not None and reference is None:
@@ -180,7 +180,7 @@ class Distances:
             passes = len({c.fine_key for c in comparisons})
             # As many people as may receive are measured to all, to say what the sample adds.
             self._reference = reference_size(
-                len(audited), passes * (nearest + soft), passes * (2 * nearest + soft), seconds
+                len(data), passes * (nearest + soft), passes * (2 * nearest + soft), seconds
             )
         self._last: tuple[object, TypeDistances] | None = None
 

@@ -1,6 +1,6 @@
 """The report: what was found, in words, tables and charts, on one page that needs no other.
 
-Modules beside this one: `_words` (sentences and figures), `_pairs` (people side by side), `_charts`
+Its parts: `_words` (sentences and figures), `_pairs` (people side by side), `_charts`
 (one function for each chart). Here they are put together for the templates.
 """
 

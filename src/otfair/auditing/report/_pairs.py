@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from otfair.auditing._results import SHOWN_PAIRS, Finding, number_text
+from otfair.auditing._results import SHOWN_PAIRS, Finding
+from otfair.auditing._statistics import number_text
 from otfair.auditing.report._words import brief, short
 from otfair.tables import Why, is_number
 
