@@ -1,4 +1,4 @@
-"""Curves and intervals of an audit, against scikit-learn, resampling and known errors."""
+"""Curves of an audit, against scikit-learn, resampling and known errors."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from scipy.integrate import trapezoid
 from sklearn.metrics import roc_auc_score
 
 from otfair.auditing._curves import auc, calibration, roc
-from otfair.auditing._regions import _shares
-from otfair.auditing._statistics import quantile_codes, range_names
 
 approx = pytest.approx
 
@@ -54,20 +52,6 @@ def test_the_interval_of_an_area_holds_it_as_often_as_it_says():
     assert held >= 0.92 * 400
 
 
-def test_all_or_nothing_of_the_mass_has_an_interval_too():
-    mass, codes = np.array([1.0, 1, 1, 1, 0, 0]), np.array([0, 0, 0, 0, 1, 1])
-    all_of_it, none_of_it = _shares(mass, codes, 2)
-    assert (all_of_it.value, all_of_it.high) == (1, 1)
-    assert all_of_it.low == approx(0.025 ** (1 / 5))  # four givers
-    assert (none_of_it.value, none_of_it.low) == (0, 0)
-    assert none_of_it.high == approx(1 - all_of_it.low)
-    one = _shares(np.array([5.0, 0, 0, 0, 1e-9, 0]), codes, 2)[0]
-    assert one.low < 1  # one giver
-    assert _shares(np.array([8.0, 0, 0, 0, 0, 0]), codes, 2)[0].low == approx(0.025**0.5)
-    half = _shares(np.array([1.0, 1, 0, 0, 1, 1]), codes, 2)[0]
-    assert (half.low, half.high) == (approx(0.5 - 1.96 / 4), approx(0.5 + 1.96 / 4))
-
-
 def test_roc_has_few_points_and_the_right_area():
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=5000)
@@ -109,28 +93,3 @@ def test_calibration_of_few_people_has_fewer_parts_and_leaves_nobody_out():
     points = calibration(tied, rng.integers(2, size=100), np.ones(100))
     assert sum(people for _, _, people in points) == 100
     assert all(people >= 10 for _, _, people in points)
-
-
-def test_bins_hold_about_as_many_people_and_share_equal_values():
-    values = np.random.default_rng(0).permutation(np.repeat(np.arange(100.0), 3))
-    codes = quantile_codes(values, 4, np.ones(300))
-    assert np.bincount(codes).tolist() == [75, 75, 75, 75]
-    assert all(len(np.unique(codes[values == v])) == 1 for v in np.unique(values))
-    assert range_names(values, codes)[0] == "0 to 24"
-    few = quantile_codes(np.array([3.0, 1.0, 3.0, 2.5]), 4, np.ones(4))
-    assert few.tolist() == [2, 0, 2, 1]
-    assert range_names(np.array([3.0, 1.0, 3.0, 2.5]), few) == ["1", "2.5", "3"]
-    skewed = quantile_codes(np.array([0.0] * 90 + [1.0, 2.0, 3.0, 4.0, 5.0] * 2), 4, np.ones(100))
-    assert set(skewed) == set(range(skewed.max() + 1))  # no gaps where a value fills two bins
-
-
-@pytest.mark.parametrize("scale", [1.0, 0.1, 1e-6])
-def test_weights_are_copies_in_bins(scale):
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        values, weight = rng.integers(30, size=60) / 7, rng.integers(1, 9, 60)
-        codes = quantile_codes(values, 4, scale * weight)
-        copies = np.repeat(values, weight)
-        assert np.repeat(codes, weight).tolist() == (
-            quantile_codes(copies, 4, np.ones(len(copies))).tolist()
-        )
