@@ -15,13 +15,12 @@ import numpy as np
 import pandas as pd
 
 from otfair.tables._kinds import is_number
-from otfair.tables._suitability import Reason, Why
+from otfair.tables._suitability import MANY_VALUES, Reason, Why
 
 BY_CHANCE = log(1e-4)  # what is as likely as this among shuffled people is no coincidence
 SAME = 1e-6  # of the range: what a column may differ by and still be the scores on another scale
 LEAST_PEOPLE = 20  # fewer may lie on a line by chance
 ALONE = Reason(Why.SCORE_COPY, "the scores are a function of this column alone")
-MANY = 50  # values: a column of more is not said to tell a group
 
 
 @dataclass(frozen=True)
@@ -142,7 +141,11 @@ def _is_copy(
 def _tells(codes: np.ndarray, known: Known) -> bool:
     """Whether each of the few values of a column has people of one group only."""
     count = int(codes.max()) + 1
-    if known.numbers is not None or count > MANY or _function(codes, known.codes, count) is None:
+    if (
+        known.numbers is not None
+        or count > MANY_VALUES
+        or _function(codes, known.codes, count) is None
+    ):
         return False
     shares = np.bincount(known.codes) / len(codes)
     return (len(codes) - count) * log(float(shares @ shares)) <= BY_CHANCE
