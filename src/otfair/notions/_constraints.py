@@ -34,38 +34,17 @@ class People:
 
     Made by `Notion.people`; `constraints(rows=...)` constrains a mini-batch of rows whose score may
     go to anybody in `columns`.
-
-    Attributes
-    ----------
-    design : Tensor of shape (d, K)
-        S: membership, value, or the user's own G.
-    strata : Tensor of shape (d, K)
-        Y: whether a row speaks of a type.
-    kinds : tuple of str
-        For each row "group", "continuous", or "fixed" where G is S itself.
-    target : Tensor of shape (d,)
-        What G f must equal, b.
-    names : tuple of str
-        One for each row.
-    type_names : tuple of str
-        One for each type.
-    types : Tensor of shape (n,)
-        Type of each person.
-    weight : Tensor of shape (n,)
-        Weight of each person, w.
-    as_tensor : bool
-        Whether constraints are tensors, or else arrays.
     """
 
-    design: Tensor
-    strata: Tensor
-    kinds: tuple[str, ...]
-    target: Tensor
-    names: tuple[str, ...]
-    type_names: tuple[str, ...]
-    types: Tensor
-    weight: Tensor
-    as_tensor: bool
+    design: Tensor  #: S, (d, K): membership, value, or the user's own G.
+    strata: Tensor  #: Y, (d, K): whether a row speaks of a type.
+    kinds: tuple[str, ...]  #: "group", "continuous", or "fixed" where G is S itself; for each row.
+    target: Tensor  #: b, (d,): what G f must equal.
+    names: tuple[str, ...]  #: Of the rows.
+    type_names: tuple[str, ...]  #: Of the types.
+    types: Tensor  #: Type of each person, (n,).
+    weight: Tensor  #: w, (n,): weight of each person.
+    as_tensor: bool  #: Whether constraints are tensors, or else arrays.
 
     def constraints(self, rows: Array = None, columns: Array = None) -> Constraints:
         """Constrain a sample: G is normalised by the shares of its own `rows`.
@@ -191,44 +170,20 @@ class People:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Constraints:
-    """The notion as numbers: scores f are fair when `matrix @ f == target`.
+    """The notion as numbers: scores f are fair when `matrix @ f == target`."""
 
-    Attributes
-    ----------
-    types : array of shape (n,)
-        Type of each person.
-    vectors : array of shape (d, K)
-        Column of G of each type.
-    target : array of shape (d,)
-        What G f must equal, b.
-    names : tuple of str
-        One for each row, such as ``"sex=Female | y=1"``.
-    dropped : tuple of str
-        Names of the rows that this sample cannot speak of (their group is absent).
-    type_names : tuple of str
-        One for each type, such as ``"sex=Female, y=1"``.
-    sample_weight : array of shape (n,)
-        A person of weight w counts as w copies.
-    column_types : array of shape (m,)
-        Types of the people who may receive score.
-    column_weight : array of shape (m,)
-        Their weights.
-    column_mass : array of shape (K,)
-        Their weight in each type, zero for types that are shut out.
-    always_feasible : bool
-        Whether fair scores are known to exist, so that a solver need not check.
-    """
-
-    types: Array = field(repr=False)
-    vectors: Array = field(repr=False)
-    target: Array = field(repr=False)
-    names: tuple[str, ...]
-    dropped: tuple[str, ...]
-    type_names: tuple[str, ...] = field(repr=False)
-    sample_weight: Array = field(repr=False)
-    column_types: Array = field(repr=False)
-    column_weight: Array = field(repr=False)
+    types: Array = field(repr=False)  #: Type of each person, (n,).
+    vectors: Array = field(repr=False)  #: Column of G of each type, (d, K).
+    target: Array = field(repr=False)  #: b, (d,): what G f must equal.
+    names: tuple[str, ...]  #: Of the rows, such as ``"sex=Female | y=1"``.
+    dropped: tuple[str, ...]  #: Rows of which this sample can't speak: their group is absent.
+    type_names: tuple[str, ...] = field(repr=False)  #: Such as ``"sex=Female, y=1"``.
+    sample_weight: Array = field(repr=False)  #: A person of weight w counts as w copies, (n,).
+    column_types: Array = field(repr=False)  #: Types of the people who may receive score, (m,).
+    column_weight: Array = field(repr=False)  #: Their weights, (m,).
+    #: Their weight in each type, (K,); zero for types that are shut out.
     column_mass: Array = field(repr=False)
+    #: Whether fair scores are known to exist, so that a solver need not check.
     always_feasible: bool = field(repr=False)
 
     @property
