@@ -116,8 +116,8 @@ def test_nearest_distances_are_minima_and_name_a_nearest_person_with_weight(seed
             assert not near.mean_cost[:, k].any()
             continue
         least = case.C[:, among].min(1)
-        # Squares are products of matrices, which round by their shapes: each is right to the rounding
-        # of the largest, 1 by the scale, so that a distance of 1e-4 is right to some 1e-12.
+        # Squares come from products of matrices, which round by their shapes: they are right to the
+        # rounding of the largest, 1 by the scale, so that a distance of 1e-4 is to some 1e-12.
         np.testing.assert_allclose(near.values[:, k] ** 2, least**2, rtol=1e-12, atol=2e-15)
         person = near.person[:, k].numpy()
         assert np.isin(person, among).all()

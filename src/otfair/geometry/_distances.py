@@ -6,7 +6,7 @@ Maths: docs/derivation.md, section 5 (soft, epsilon > 0) and section 10 (nearest
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -58,8 +58,8 @@ class TypedColumns:
 
     def are(self, types: Tensor, weight: Tensor, n_types: int) -> bool:
         """Whether these are the people of such types and weights."""
-        same = torch.equal(self.person_types, types) and torch.equal(self.person_weight, weight)
-        return same and self.n_types == n_types
+        same = self.n_types == n_types and torch.equal(self.person_types, types)
+        return same and torch.equal(self.person_weight, weight)
 
     def segments(self) -> Iterator[tuple[int, slice]]:
         """Yield (type, its rows of a block) for the types that have people."""
@@ -83,15 +83,6 @@ class SoftDistances:
     """D_ik = -eps log sum_{j of type k} w_j exp(-C_ij / eps), infinite for a type without people.
 
     A geometry keeps the last one: `values` and `mean_cost` are copies, the caller's to overwrite.
-
-    Attributes
-    ----------
-    values : Tensor of shape (n, K)
-        The distances D.
-    mean_cost : Tensor of shape (n, K)
-        Mean cost of mass sent from i to type k; zero for a type without people.
-    epsilon : float
-        The smoothing that they were made with.
     """
 
     by_type: Tensor  # D (K, n), shared with those who solve: not to be overwritten
@@ -106,10 +97,6 @@ class SoftDistances:
         for start, stop, block in geometry.blocks(columns.points, 1 / epsilon):
             out[:, start:stop] = _soft_minimum_(block, columns)
         return cls((epsilon * out)[:, geometry.row_index], epsilon, geometry, columns)
-
-    def rows(self, index: Tensor, geometry: Geometry) -> SoftDistances:
-        """Look up some rows, which are those of `geometry`."""
-        return replace(self, by_type=self.by_type[:, index], geometry=geometry)
 
     @property
     def values(self) -> Tensor:
@@ -129,10 +116,7 @@ class SoftDistances:
         return (out * self.epsilon)[:, self.geometry.row_index].T
 
     def column_mass(self, type_mass: Tensor) -> Tensor:
-        """Mass per unit of weight that each column person receives, (m,).
-
-        `type_mass` (n, K) is the mass that goes from i to type k.
-        """
+        """Mass per unit of weight that each column person receives, (m,), of (n, K) by type."""
         mass = torch.zeros_like(self._point_values)  # (K, r)
         mass.index_add_(1, self.geometry.row_index, type_mass.T)
         received = torch.zeros_like(self.columns.weight)  # (u,), per unit of weight
@@ -172,18 +156,10 @@ class SoftDistances:
 
 @dataclass(frozen=True)
 class NearestDistances:
-    """Distance from each person to the nearest person of each type, and who that is.
+    """Distance from each person to the nearest person of each type, and who that is."""
 
-    Attributes
-    ----------
-    values : Tensor of shape (n, K)
-        Distances, infinite for a type without people.
-    person : Tensor of shape (n, K)
-        Index of a nearest person.
-    """
-
-    values: Tensor
-    person: Tensor
+    values: Tensor  # (n, K), infinite for a type without people
+    person: Tensor  # (n, K), index of a nearest person
     columns: TypedColumns
 
     @classmethod

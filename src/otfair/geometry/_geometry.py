@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -29,17 +30,6 @@ class Geometry(ABC):
 
     Use `PointCloud` or `CostMatrix`. Identical people are kept once, as one *point*.
 
-    Parameters
-    ----------
-    row_points : Tensor of shape (r,)
-        Numbers of the row points that are in use.
-    row_index : Tensor of shape (n,)
-        Which of them each person is at.
-    column_index : Tensor of shape (m,)
-        Column point of each person.
-    scale : {"max", "mean", "median"}, float or None
-        What costs are divided by.
-
     Attributes
     ----------
     shape : tuple of int
@@ -56,9 +46,9 @@ class Geometry(ABC):
     def __init__(
         self, row_points: Tensor, row_index: Tensor, column_index: Tensor, scale: Scale
     ) -> None:
-        self.row_points = row_points  # (r,)
-        self.row_index = row_index  # (n,)
-        self.column_index = column_index  # (m,)
+        self.row_points = row_points  # (r,) numbers of the row points that are in use
+        self.row_index = row_index  # (n,) which of them each person is at
+        self.column_index = column_index  # (m,) column point of each person
         self.n_column_points = int(column_index.max()) + 1
         self.shape = (len(row_index), len(column_index))
         self.device = row_index.device
@@ -77,7 +67,7 @@ class Geometry(ABC):
 
         Parameters
         ----------
-        columns : Tensor of shape (u,), default=None
+        columns : Tensor of shape (u,), optional
             Column points; all by default.
         factor : float, default=1.0
             What the costs are multiplied by.
@@ -101,8 +91,7 @@ class Geometry(ABC):
     ) -> SoftDistances:
         """Soft distance of each row to each type of columns, (n, K).
 
-        D_ik = -epsilon log sum_{j of type k} w_j exp(-C_ij / epsilon). The last result is cached,
-        so that solving again for other scores costs no pass.
+        D_ik = -epsilon log sum_{j of type k} w_j exp(-C_ij / epsilon).
 
         Parameters
         ----------
@@ -165,7 +154,8 @@ class Geometry(ABC):
         points, view.row_index = torch.unique(self.row_index[chosen], return_inverse=True)
         view.row_points, view.shape = self.row_points[points], (len(chosen), self.shape[1])
         if self._cached_soft is not None:
-            view._cached_soft = self._cached_soft.rows(chosen, view)
+            by_type = self._cached_soft.by_type[:, chosen]
+            view._cached_soft = replace(self._cached_soft, by_type=by_type, geometry=view)
         return view
 
     def cost_matrix(self) -> Tensor:
@@ -202,7 +192,7 @@ class Geometry(ABC):
                 raise ValueError(
                     f'unknown scale {scale!r}; pass "max", "mean", "median", a number or None.'
                 )
-            scale = known[scale]() or 1.0  # 0 when everybody is identical
+            scale = known[scale]() or 1.0  # 0 when all people are identical
         if not 0 < scale < torch.inf:
             raise ValueError(f"`scale` must be positive and finite; it is {scale!r}.")
         return float(scale)

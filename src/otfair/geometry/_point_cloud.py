@@ -32,13 +32,6 @@ class PointCloud(Geometry):
         of more than 4096 people is that of 4096 evenly spaced ones. Scale and covariance count
         each person once, whatever their weight in the constraints.
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Numbers of rows and of columns.
-    scale_ : float
-        What the raw costs were divided by; multiply a cost by it to get back to raw units.
-
     Notes
     -----
     Identical people are at distance exactly 0, and near pairs are computed by subtraction, so that

@@ -45,16 +45,8 @@ def exact_otf(
 
     Parameters
     ----------
-    scores : array of shape (n,)
-        In (0, 1].
-    geometry : Geometry
-        Who is like whom: `PointCloud` or `CostMatrix`.
-    constraints : Constraints
-        Of a notion on these people, or `Constraints.from_matrix`.
-    slack : float or array of shape (d,), default=0.0
-        Violation allowed, in all or in each row of G.
-    throw : bool, default=True
-        Raise `TransportError` on failure; otherwise return it in `status`.
+    scores, geometry, constraints, slack, throw : as in `smooth_otf`
+        The problem, and whether failures raise.
 
     Returns
     -------
@@ -124,8 +116,7 @@ def smooth_otf(
     (True, array([0.66, 0.44, 0.74, 0.36]))
     """
     problem = _smooth_problem(scores, geometry, constraints, epsilon, init)
-    method = _solver(solver, options)
-    return _solve(problem, problem.read_slack(slack), method, init, throw)
+    return _solve(problem, problem.read_slack(slack), _solver(solver, options), init, throw)
 
 
 def relaxed_otf(
@@ -227,7 +218,7 @@ def adjusted_otf(
     value = float(problem.mass @ difference) + float(linear)
     slope, moved = (torch.as_tensor(v, device=geometry.device) for v in (price, difference))
     gradient = problem.weight * (moved + slope[problem.row_types])
-    return AdjustedTransport(smooth, relaxed, value, smooth.like(gradient))
+    return AdjustedTransport(smooth, relaxed, value, problem.like(gradient))
 
 
 def _smooth_problem(

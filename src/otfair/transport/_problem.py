@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from otfair._io.arrays import Array, is_tensor, to_tensor
+from otfair._io.arrays import Array, is_tensor, like_input, to_tensor
 from otfair.geometry import Geometry, NearestDistances, SoftDistances
 from otfair.notions import Constraints, check_existence
 from otfair.transport._vectors import Vector, array_module, solver_array
@@ -44,9 +44,8 @@ class TransportProblem:
         else:
             self.spread = geometry.nearest_distances(constraints.column_types, **columns)
         D = self.spread.by_type
-        self.distances = solver_array(
-            D if len(self.open_types) == K else D[self.open_types]
-        )  # D (K, n)
+        D = D if len(self.open_types) == K else D[self.open_types]
+        self.distances = solver_array(D)  # D (K, n)
         given = torch.as_tensor(constraints.vectors).cpu().numpy()
         unit = np.abs(given).max(1, initial=0.0)
         self.unit = np.where(unit > 0, unit, 1.0)  # (d,)
@@ -99,6 +98,10 @@ class TransportProblem:
                 f"shape {out.shape}, smallest {out.min(initial=0.0):.3g}."
             )
         return np.asarray(out / self.unit)
+
+    def like(self, values: Vector) -> Array:
+        """Return a copy of numbers in the user's kind of array: a tensor if the scores are one."""
+        return like_input(torch.as_tensor(values, device=self.geometry.device), self.as_tensor)
 
     def residual(self, f: np.ndarray, mu: np.ndarray) -> float:
         """Largest relative violation of the optimality conditions, for the mass f (K,) by type."""

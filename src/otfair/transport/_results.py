@@ -13,7 +13,7 @@ import scipy.sparse
 import torch
 from torch import Tensor
 
-from otfair._io.arrays import Array, like_input
+from otfair._io.arrays import Array
 from otfair.transport._problem import TransportProblem
 from otfair.transport._semidual import Point, Reference
 from otfair.transport._status import Status
@@ -53,14 +53,9 @@ class Transport:
 
     Parameters
     ----------
-    problem : TransportProblem
-        What was solved.
-    mu : array of shape (d,)
-        Duals of the problem's scaled rows; `constraint_duals` are those of the rows as given.
-    prices : array of shape (n,)
-        Duals of the scores, lambda, as the solver holds them.
-    point : Point or Reference
-        Share of each person's score that goes to each type with people.
+    problem, mu, prices, point : as the solver holds them
+        What was solved, the duals of its scaled rows and of the scores, and the shares of scores
+        that go to types; the properties are in terms of the problem as given.
     value : float
         The dual value, which is what the four costs of the paper are (a sum over people).
     primal_value : float
@@ -99,17 +94,17 @@ class Transport:
 
         With sample weights this is the price per copy: d value / d h_i is w_i times it.
         """
-        return self.like(self.prices)
+        return self.problem.like(self.prices)
 
     @property
     def constraint_duals(self) -> Array:
         """Change of the value with the target of each constraint at fixed slack, (d,)."""
-        return self.like(self.mu / self.problem.unit)
+        return self.problem.like(self.mu / self.problem.unit)
 
     @property
     def slack(self) -> Array:
         """Violation of each constraint that was allowed, (d,)."""
-        return self.like(self.problem.slack * self.problem.unit)
+        return self.problem.like(self.problem.slack * self.problem.unit)
 
     @cached_property
     def transport_cost(self) -> float:
@@ -122,7 +117,7 @@ class Transport:
 
         People without weight receive nothing.
         """
-        return self.like(self.problem.spread.column_mass(self._type_mass))
+        return self.problem.like(self.problem.spread.column_mass(self._type_mass))
 
     @cached_property
     def flows(self) -> Flows:
@@ -132,7 +127,11 @@ class Transport:
         mass = zero.index_add(0, self.problem.row_types, self._type_mass)
         paid = self._type_mass * self.problem.spread.mean_cost
         cost = zero.index_add(0, self.problem.row_types, paid)
-        return Flows(self.like(mass), self.like(torch.where(mass > 0, cost / mass, 0.0)), names)
+        return Flows(
+            self.problem.like(mass),
+            self.problem.like(torch.where(mass > 0, cost / mass, 0.0)),
+            names,
+        )
 
     def plan(self, sparse: bool = False, threshold: float = 1e-12) -> Array:
         """Return the coupling P (n, m): score that goes from each row to each column person.
@@ -158,7 +157,7 @@ class Transport:
             )
         plan = self.problem.spread.plan(self._type_mass, threshold if sparse else 0.0)
         if not sparse:
-            return self.like(plan.to_dense())
+            return self.problem.like(plan.to_dense())
         if self.problem.as_tensor:
             return plan
         i, j = plan.indices().cpu().numpy()
@@ -171,22 +170,6 @@ class Transport:
         mass = torch.as_tensor(self.point.share * problem.mass, device=problem.weight.device)
         everywhere = mass.new_zeros(len(problem.constraints.type_names), mass.shape[1])
         return everywhere.index_copy_(0, problem.open_types, mass).T
-
-    def like(self, values: Vector) -> Array:
-        """Return numbers in the user's kind of array, theirs to overwrite.
-
-        Parameters
-        ----------
-        values : array or Tensor
-            Numbers.
-
-        Returns
-        -------
-        array or Tensor
-            A copy: a tensor if the scores were one.
-        """
-        tensor = torch.as_tensor(values, device=self.problem.geometry.device)
-        return like_input(tensor, self.problem.as_tensor)
 
 
 @dataclass(frozen=True, eq=False)

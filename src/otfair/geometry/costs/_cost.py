@@ -37,17 +37,12 @@ class Cost(ABC):
     """What it costs to move a unit of score from one person to another, by their features.
 
     A new cost needs `between`, and a `name` if it is to be asked for by name.
-
-    Attributes
-    ----------
-    name : str
-        What `PointCloud(cost=...)` calls it.
-    order : int or None
-        The cost is an increasing function of the distance between places by the norm of this
-        order, which speeds up the search for the largest cost; None where it is not.
     """
 
+    #: What `PointCloud(cost=...)` calls it.
     name: ClassVar[str] = ""
+    #: The norm by which the cost increases with the distance between places, if it does by one:
+    #: the largest cost is then found sooner.
     order: ClassVar[int | None] = None
 
     def place(self, points: Tensor, people: Tensor) -> Tensor:

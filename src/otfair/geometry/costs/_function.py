@@ -16,15 +16,9 @@ CostFunction: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class FunctionCost(Cost):
-    """What a function says of two blocks of people.
+    """What a function says of two blocks of people."""
 
-    Parameters
-    ----------
-    function : callable
-        Takes the features of two blocks of people, (a, p) and (b, p), and returns (a, b).
-    """
-
-    function: CostFunction
+    function: CostFunction  # of their features, (a, p) and (b, p), to (a, b)
 
     def between(self, X: Tensor, Y: Tensor) -> Tensor:
         """Call the function, and check what it returns."""

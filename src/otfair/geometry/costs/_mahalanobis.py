@@ -16,7 +16,7 @@ class Mahalanobis(Euclidean):
     name = "mahalanobis"
 
     def place(self, points: Tensor, people: Tensor) -> Tensor:
-        """Whiten the features by the covariance of everybody; directions without any are left."""
+        """Whiten features by the covariance of all people; directions without any are left out."""
         centre = people.mean(0)
         _, sizes, axes = torch.linalg.svd(people - centre, full_matrices=False)
         kept = sizes > sizes[0] * max(people.shape) * torch.finfo(torch.float64).eps

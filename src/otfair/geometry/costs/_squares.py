@@ -18,15 +18,10 @@ class SquaresCost(Cost):
 
     Identical people are at distance exactly 0, and near pairs are computed by subtraction, so that
     small distances are right to rounding and not only to the rounding of large ones.
-
-    Attributes
-    ----------
-    multiple : float or None
-        What the squared distance is multiplied by; None where the cost is the distance itself.
     """
 
     order = 2
-    multiple: ClassVar[float | None] = None
+    multiple: ClassVar[float | None] = None  # of the square; None where the cost is the distance
 
     def of_distance(self, distance: float) -> float:
         """Return the cost of a distance."""
