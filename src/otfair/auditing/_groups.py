@@ -23,6 +23,7 @@ from otfair.notions import (
     cross,
     number_types,
     read_group,
+    split_columns,
     type_people,
 )
 from otfair.tables import Column
@@ -110,7 +111,7 @@ def _compare_by(data: AuditData, notion: GroupNotion) -> list[Comparison]:
     columns, labels = list(data.columns), data.labels
     if isinstance(notion, ConditionalParity):
         columns += data.controls
-    strata, kept = notion.split(columns, labels, len(data))
+    strata, kept = split_columns(notion, columns, labels, len(data))
     kept = [column for column in kept if column not in data.controls]
     if notion.within_labels:  # by what the labels are called
         words = {f"y={k}": words for k, words in enumerate(data.outcomes)}

@@ -8,7 +8,7 @@ from otfair.notions._attributes import (
     read_group,
     refuse_single,
 )
-from otfair.notions._base import GroupNotion, Notion, _Stack, as_notion
+from otfair.notions._base import GroupNotion, Notion, _Stack, as_notion, split_columns
 from otfair.notions._batches import Memory, as_encoded
 from otfair.notions._conditional_parity import ConditionalParity
 from otfair.notions._constraints import Constraints, People, check_existence, type_people
@@ -50,5 +50,6 @@ __all__ = [
     "number_types",
     "read_group",
     "refuse_single",
+    "split_columns",
     "type_people",
 ]

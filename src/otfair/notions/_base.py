@@ -121,29 +121,14 @@ class GroupNotion(Notion):
     """What the notions that compare groups, within strata or not, have in common.
 
     A subclass states these facts, or inherits them; whatever speaks of notions reads them here.
-
-    Attributes
-    ----------
-    name : str
-        What `as_notion`, files and the command line call it.
-    title : str
-        What readers of a report call it.
-    meaning : str
-        One sentence that tells readers what it asks for.
-    rate : str
-        What the share of positive decisions of a group is called.
-    within_labels : tuple of int
-        The labels within which people are compared; empty where labels do not matter.
-    needs_control : bool
-        Whether people are compared within the values of control columns.
     """
 
-    name: ClassVar[str]
-    title: ClassVar[str]
-    meaning: ClassVar[str]
-    rate: ClassVar[str] = "rate"
-    within_labels: ClassVar[tuple[int, ...]] = ()
-    needs_control: ClassVar[bool] = False
+    name: ClassVar[str]  # what `as_notion`, files and the command line call it
+    title: ClassVar[str]  # what readers of a report call it
+    meaning: ClassVar[str]  # one sentence that says what it asks for
+    rate: ClassVar[str] = "rate"  # what the share of positive decisions of a group is called
+    within_labels: ClassVar[tuple[int, ...]] = ()  # in which people are compared; () for in none
+    needs_control: ClassVar[bool] = False  # whether they are within values of control columns
 
     columns: Columns = ()
     continuous: Columns = ()
@@ -159,71 +144,7 @@ class GroupNotion(Notion):
     def people(
         self, sensitive_features: Array, labels: Array = None, sample_weight: Array = None
     ) -> People:
-        return self.read_people(sensitive_features, labels, sample_weight, self._attributes)
-
-    def read_people(
-        self,
-        sensitive: Array,
-        labels: Array,
-        sample_weight: Array,
-        read: Reader,
-        argument: str = "sensitive_features",
-    ) -> People:
-        """Type people by their columns: the one path, whoever reads what the columns hold.
-
-        Parameters
-        ----------
-        sensitive : array-like or table
-            As for `constraints`.
-        labels : array-like of shape (n,) or None
-            As for `constraints`.
-        sample_weight : array-like of shape (n,) or None
-            As for `constraints`.
-        read : callable
-            Makes attributes of the columns to compare by, all columns, and who has weight.
-        argument : str, default="sensitive_features"
-            What messages call `sensitive`.
-
-        Returns
-        -------
-        People
-            The population, with the rows of G for each type of people.
-        """
-        columns = named(to_columns(sensitive, argument))
-        n = len(columns[0].values)
-        if n == 0:
-            raise ValueError(f"`{argument}` is empty; pass at least one person.")
-        weight = check_weight(sample_weight, n)
-        strata, kept = self.split(columns, labels, n)
-        attributes = read(kept, columns, (weight > 0).cpu().numpy())
-        return type_people(strata, attributes, weight, is_tensor(sensitive))
-
-    def split(self, columns: list[Column], labels: Array, n: int) -> tuple[Strata, list[Column]]:
-        """Return the strata, and the columns by which people are compared within them.
-
-        Parameters
-        ----------
-        columns : list of Column
-            The sensitive columns, with those to condition on.
-        labels : array-like of shape (n,) or None
-            The outcomes.
-        n : int
-            The number of people.
-
-        Returns
-        -------
-        tuple of Strata and list of Column
-            The strata, and the columns that are left.
-        """
-        strata, others = self._strata(columns, labels, n)
-        chosen = chosen_names(self.columns, columns, "columns")
-        kept = [c for c in others if not chosen or c.name in chosen]
-        if not kept:
-            raise ValueError(
-                f"no attribute is left to compare people by: of the columns "
-                f"{[c.name for c in columns]}, those in `columns` must not all be in `control`."
-            )
-        return strata, kept
+        return read_people(self, sensitive_features, labels, sample_weight, self._attributes)
 
     def _strata(self, columns: list[Column], labels: Array, n: int) -> tuple[Strata, list[Column]]:
         """Return the strata, and the columns that they are not made of."""
@@ -238,6 +159,40 @@ class GroupNotion(Notion):
         for attribute in attributes:
             refuse_single(attribute, present)
         return cross(attributes) if self.intersectional else attributes
+
+
+def read_people(
+    notion: GroupNotion,
+    sensitive: Array,
+    labels: Array,
+    sample_weight: Array,
+    read: Reader,
+    argument: str = "sensitive_features",
+) -> People:
+    """Type people by their columns: the one path, whoever reads what the columns hold."""
+    columns = named(to_columns(sensitive, argument))
+    n = len(columns[0].values)
+    if n == 0:
+        raise ValueError(f"`{argument}` is empty; pass at least one person.")
+    weight = check_weight(sample_weight, n)
+    strata, kept = split_columns(notion, columns, labels, n)
+    attributes = read(kept, columns, (weight > 0).cpu().numpy())
+    return type_people(strata, attributes, weight, is_tensor(sensitive))
+
+
+def split_columns(
+    notion: GroupNotion, columns: list[Column], labels: Array, n: int
+) -> tuple[Strata, list[Column]]:
+    """Return the strata of n people, and the columns by which they are compared within them."""
+    strata, others = notion._strata(columns, labels, n)
+    chosen = chosen_names(notion.columns, columns, "columns")
+    kept = [c for c in others if not chosen or c.name in chosen]
+    if not kept:
+        raise ValueError(
+            f"no attribute is left to compare people by: of the columns "
+            f"{[c.name for c in columns]}, those in `columns` must not all be in `control`."
+        )
+    return strata, kept
 
 
 def as_notion(notion: Notion | str) -> Notion:

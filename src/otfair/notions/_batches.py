@@ -23,7 +23,7 @@ from otfair.notions._attributes import (
     read_group,
     read_number,
 )
-from otfair.notions._base import GroupNotion, Notion
+from otfair.notions._base import GroupNotion, Notion, read_people
 from otfair.notions._constraints import People, stack_people
 from otfair.tables import MAX_CATEGORICAL_INTEGERS, Column, looks_categorical
 
@@ -61,7 +61,7 @@ class Memory:
             )
             return cross(attributes) if notion.intersectional else attributes
 
-        return notion.read_people(sensitive, labels, None, read, "sensitive")
+        return read_people(notion, sensitive, labels, None, read, "sensitive")
 
     def _read_encoded(self, column: Column) -> Attribute:
         known = column.name in self.numbers

@@ -51,11 +51,9 @@ class People:
 
         Parameters
         ----------
-        rows : array-like, optional
-            Indices of the people whose scores are moved; everybody by default.
-        columns : array-like, optional
-            Indices of the people who may receive score. By default everybody, which are the rows
-            themselves when `rows` is not given either.
+        rows, columns : array-like, optional
+            Indices of the people whose scores are moved, and of those who may receive score; all
+            people by default.
 
         Returns
         -------
@@ -224,7 +222,7 @@ class Constraints:
         Returns
         -------
         Constraints
-            The constraints.
+            They are checked to allow some scores.
 
         Examples
         --------
@@ -331,8 +329,8 @@ def check_existence(
     Solves max t s.t. f_k >= t, |V f - b| <= slack, sum f = total over the types that receive
     score (docs/derivation.md, section 3). Without `total`, any positive total will do.
     """
-    given = (constraints.vectors, constraints.target, constraints.column_mass)
-    V, b, mass = (torch.as_tensor(part).cpu().numpy() for part in given)
+    parts = (constraints.vectors, constraints.target, constraints.column_mass)
+    V, b, mass = (torch.as_tensor(part).cpu().numpy() for part in parts)
     V = V[:, mass > 0]
     d, K = V.shape
     if d == 0:
@@ -352,13 +350,13 @@ def check_existence(
     )
     if missed.fun > 1e-7:
         bad = [constraints.names[c] for c in np.flatnonzero(missed.x[K:-1] > 1e-8)]
-        told = ("", "; for a range, let `target` be inside it")
+        given, remedy = "", "; for a range, let `target` be inside it"
         if total is not None:
-            told = (f" with the total of these scores, {total:.6g}", ", or allow a `slack`")
+            given, remedy = f" with the total of these scores, {total:.6g}", ", or allow a `slack`"
         raise ValueError(
-            f"no non-negative scores satisfy the constraint(s) {bad}{told[0]}. Check the sign and "
+            f"no non-negative scores satisfy the constraint(s) {bad}{given}. Check the sign and "
             "`target` of these rows and that every group they name is among the people who receive "
-            f"score{told[1]}."
+            f"score{remedy}."
         )
     lowest = linprog(  # the presolve of HiGHS calls rows infeasible that repeat up to rounding
         np.repeat([0.0, -1.0], [K + d, 1]), **program, options={"presolve": False},

@@ -13,10 +13,8 @@ class DemographicParity(GroupNotion):
     columns : str, int or sequence of them, default=()
         Names (or positions) of the columns that the notion speaks of; all by default. So
         ``EqualizedOdds(columns="sex") & DemographicParity(columns="age")`` asks for one each.
-    continuous : str, int or sequence of them, default=()
-        Columns that are numbers, where the default reading of their type is not meant.
-    categorical : str, int or sequence of them, default=()
-        Columns that are groups, where the default reading of their type is not meant.
+    continuous, categorical : str, int or sequence of them, default=()
+        Columns that are numbers, or groups, where the default reading of their type is not meant.
     intersectional : bool, default=False
         Cross the categorical columns into one (``"sex=Female & race=Black"``).
     encoded : bool, default=False

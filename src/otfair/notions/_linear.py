@@ -40,18 +40,6 @@ class LinearNotion(Notion):
     def people(
         self, sensitive_features: Array, labels: Array = None, sample_weight: Array = None
     ) -> People:
-        """Type people by the columns of the G that `fn` returns.
-
-        Parameters
-        ----------
-        sensitive_features, labels, sample_weight : object
-            What `fn` is called with.
-
-        Returns
-        -------
-        People
-            The population, of one type per distinct column of G.
-        """
         weight = () if sample_weight is None else (sample_weight,)
         G = self.fn(sensitive_features, labels, *weight)
         return people_from_matrix(G, self.target, self.names, sample_weight)
