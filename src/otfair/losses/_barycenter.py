@@ -26,7 +26,7 @@ class BarycenterLoss(FairnessLoss):
     p : {1, 2}, default=1
         The p-th power of the Wasserstein-p distance is summed over groups.
     target : {"pooled", "barycenter"}, default="pooled"
-        What each group is compared with: the scores of everybody, or the barycenter of the groups,
+        What each group is compared with: the scores of all people, or the barycenter of the groups,
         each with its share of the people.
     smoothing : float, default=0.0
         Width w of a pseudo-Huber function, sqrt(x^2 + w^2) - w, in place of the absolute value, for
@@ -85,15 +85,15 @@ class BarycenterLoss(FairnessLoss):
         if len(members) > 1 and self.p == 1 and self.target == "pooled" and not self.smoothing:
             value = value + _area(scores, weight, members)
         elif len(members) > 1:
-            everybody = _Sample(scores, weight)
+            pooled = _Sample(scores, weight)
             groups = [_Sample(scores[member], weight[member]) for member in members]
             for group in groups:
-                value = value + self._distance(group, groups, everybody)
+                value = value + self._distance(group, groups, pooled)
         self.last = Diagnostics(value=float(value.detach()), dropped=constraints.dropped)
         return value
 
-    def _distance(self, group: _Sample, groups: list[_Sample], everybody: _Sample) -> Tensor:
-        against = [everybody] if self.target == "pooled" else groups
+    def _distance(self, group: _Sample, groups: list[_Sample], pooled: _Sample) -> Tensor:
+        against = [pooled] if self.target == "pooled" else groups
         # Between two breakpoints of the distribution functions each quantile is one person's score.
         ends = torch.cat([sample.levels for sample in [group, *against]]).sort().values
         ends = ends[torch.diff(ends, prepend=ends.new_zeros(1)) > 1e-12]
@@ -101,9 +101,9 @@ class BarycenterLoss(FairnessLoss):
         middle = ends - mass / 2
         here = group.quantiles(middle)
         if self.target == "pooled":
-            there = everybody.quantiles(middle)
+            there = pooled.quantiles(middle)
         else:
-            share = torch.stack([g.total for g in groups]) / everybody.total
+            share = torch.stack([g.total for g in groups]) / pooled.total
             curves = torch.stack([g.quantiles(middle) for g in groups])  # (g, t)
             there = _center(curves, share, self.p)
         gap = here - there
@@ -115,7 +115,7 @@ class BarycenterLoss(FairnessLoss):
 
 
 def _area(scores: Tensor, weight: Tensor, members: list[Tensor]) -> Tensor:
-    """Sum W1 of each group to everybody: the areas between distribution functions, in one sort.
+    """Sum W1 of each group to all people: the areas between distribution functions, in one sort.
 
     People of equal scores are one place on the line, and share its slope by their weights.
     """

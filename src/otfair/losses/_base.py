@@ -22,44 +22,24 @@ LOWEST_SCORE = 1e-12
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """How the last call went.
+    """How the last call went."""
 
-    Attributes
-    ----------
-    value : float
-        The penalty before its balance.
-    residual : float
-        Of the worse of the two problems of OTF; 0 for other penalties.
-    iterations : int
-        Of both problems; 0 for other penalties.
-    converged : bool
-        Whether the solver reached its tolerance.
-    dropped : tuple of str
-        Constraints that the batch could not speak of.
-    """
-
-    value: float
-    residual: float = 0.0
-    iterations: int = 0
-    converged: bool = True
-    dropped: tuple[str, ...] = ()
+    value: float  #: The penalty before its balance.
+    residual: float = 0.0  #: Of the worse of the two problems of OTF; 0 for other penalties.
+    iterations: int = 0  #: Of both problems; 0 for other penalties.
+    converged: bool = True  #: Whether the solver reached its tolerance.
+    dropped: tuple[str, ...] = ()  #: Constraints that the batch could not speak of.
 
 
 class FairnessLoss(nn.Module, ABC):
-    """What the penalties have in common; use `OTFLoss`, `NormLoss` or `BarycenterLoss`.
-
-    Attributes
-    ----------
-    last : Diagnostics
-        How the last call went.
-    balance : Tensor
-        Factor of the penalty, 1 until `balance_` sets it.
-    """
+    """What the penalties have in common; use `OTFLoss`, `NormLoss` or `BarycenterLoss`."""
 
     name: ClassVar[str]  # as a `regularizer`, and on the command line
     title: ClassVar[str]  # for readers
-    needs_features: ClassVar[bool] = False  # by which people are alike
-    balance: Tensor
+    # By which people are alike; such a penalty takes the settings of transport, too.
+    needs_features: ClassVar[bool] = False
+    last: Diagnostics | None = None  #: How the last call went.
+    balance: Tensor  #: Factor of the penalty, 1 until `balance_` sets it.
     # Values of `smoothing` to train through, where a kink would stop the search (Training.descend).
     widths: tuple[float, ...] = ()
     smoothing: float
@@ -68,16 +48,10 @@ class FairnessLoss(nn.Module, ABC):
         super().__init__()
         self.notion = as_notion(notion)
         self.pred_as_logit = pred_as_logit
-        self.last: Diagnostics | None = None
         self.register_buffer("balance", torch.ones((), dtype=torch.float64))
         self._people: People | None = None
-        self._everybody: Constraints
+        self._constraints: Constraints  # of the whole dataset
         self._memory = Memory()
-
-    @classmethod
-    def _from_settings(cls, notion: Notion | str, **transport: Any) -> Self:
-        """Make the loss of a classifier, whose settings of transport matter to OTF alone."""
-        return cls(notion)
 
     def fit(
         self, X: Array, sensitive: Array, labels: Array = None, sample_weight: Array = None
@@ -88,11 +62,8 @@ class FairnessLoss(nn.Module, ABC):
         ----------
         X : array-like of shape (n, p) or None
             Features by which people are alike; not used by penalties without a cost.
-        sensitive : array-like or table
-            A table of sensitive columns, or a matrix with one-hot columns, as for a call. A dataset
-            in which no two groups can be compared is refused.
-        labels : array-like of shape (n,), optional
-            Zeros and ones, where the notion conditions on them.
+        sensitive, labels : array-like or table
+            As for a call. A dataset in which no two groups can be compared is refused.
         sample_weight : array-like of shape (n,), optional
             One by default.
 
@@ -118,7 +89,7 @@ class FairnessLoss(nn.Module, ABC):
         """
         self._check_people(people)
         self._people, self._memory = people.to_tensors(), Memory()
-        self._everybody = self._people.constraints()
+        self._constraints = self._people.constraints()
         return self
 
     def forward(
@@ -233,7 +204,7 @@ class FairnessLoss(nn.Module, ABC):
             scores = _scores(pred, as_logit)
             people, rows = self._batch(features, sensitive, labels, index)
             whole = people is self._people and rows is None
-            constraints = self._everybody if whole else people.constraints(rows=rows)
+            constraints = self._constraints if whole else people.constraints(rows=rows)
             if len(constraints.types) != len(scores):
                 raise ValueError(
                     f"`pred` has {len(scores)} entries but the batch has {len(constraints.types)} "
@@ -244,7 +215,7 @@ class FairnessLoss(nn.Module, ABC):
     def _batch(
         self, features: Array, sensitive: Array, labels: Array, index: Array
     ) -> tuple[People, Tensor | None]:
-        """Return the people of the batch, or everybody and the batch's rows."""
+        """Return the people of the batch, or those of the dataset and the batch's rows."""
         if sensitive is not None:
             if index is not None:
                 raise ValueError(
@@ -300,8 +271,9 @@ class FairnessLoss(nn.Module, ABC):
 
 
 def as_loss(name: str, notion: Notion | str, **transport: Any) -> FairnessLoss:
-    """Make the penalty of that name; the settings of transport matter to OTF alone."""
-    return loss_class(name)._from_settings(notion, **transport)
+    """Make the penalty of that name, with the settings of transport if it uses them."""
+    kind = loss_class(name)
+    return kind(notion, **transport) if kind.needs_features else kind(notion)
 
 
 def loss_class(name: str) -> type[FairnessLoss]:

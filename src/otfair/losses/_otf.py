@@ -85,11 +85,6 @@ class OTFLoss(FairnessLoss):
         self._geometry: Geometry | None = None
         self.forget()
 
-    @classmethod
-    def _from_settings(cls, notion: Notion | str, **transport: Any) -> Self:
-        """Make the loss of a classifier."""
-        return cls(notion, **transport)
-
     def fit(
         self,
         X: Array,
@@ -119,18 +114,6 @@ class OTFLoss(FairnessLoss):
         return self.fit_people(people, geometry)
 
     def fit_people(self, people: People, geometry: Geometry | None = None) -> Self:
-        """Take a dataset whose people a notion has typed already, and who is like whom in it.
-
-        Parameters
-        ----------
-        people, geometry : People, Geometry
-            The people, by `Notion.people`, and who is like whom among them.
-
-        Returns
-        -------
-        OTFLoss
-            The loss itself.
-        """
         if geometry is None:
             raise ValueError("OTF needs features of these people, or a `geometry` of them.")
         n = len(people.types)

@@ -17,11 +17,7 @@ from otfair.tables import Column, binary_labels, looks_categorical, named, to_co
 
 
 def demographic_parity_difference(
-    scores: Array,
-    sensitive_features: Array,
-    *,
-    threshold: float = 0.5,
-    sample_weight: Array = None,
+    scores: Array, sensitive_features: Array, *, threshold: float = 0.5, sample_weight: Array = None
 ) -> float:
     """Largest difference between two groups' rates of positive decisions.
 
@@ -97,12 +93,9 @@ def equalized_odds_difference(
 
 
 class DifferenceOf:
-    """The largest difference of decisions within strata, prepared for many decisions and weights.
+    """The largest difference of decisions in a stratum, prepared for many decisions and weights."""
 
-    `groups` are the codes of each column, (n,); `strata`, (n,), say who is compared with whom, such
-    as labels do.
-    """
-
+    # The codes of each column, (n,); `strata`, (n,), say who is compared with whom, as labels do.
     def __init__(self, groups: Sequence[np.ndarray], strata: np.ndarray | None = None) -> None:
         self._strata = 1 if strata is None else int(strata.max()) + 1
         inside = 0 if strata is None else strata

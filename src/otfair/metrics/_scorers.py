@@ -50,10 +50,8 @@ class FairnessScorer:
         What the metric is of: scores or decisions.
     performance : callable, optional
         A scorer of performance.
-    max_violation : float, default=0.0
-        The violation that is allowed for free.
-    price : float, default=1.0
-        Performance that a unit of violation above that costs.
+    max_violation, price : float, default=0.0, 1.0
+        The violation that is free, and the performance that a unit above it costs.
     sensitive_features, sample_weight : bool or str or None, default=True, None
         What it asks for; change them by `set_score_request`.
 
@@ -85,20 +83,7 @@ class FairnessScorer:
         sensitive_features: Array = None,
         sample_weight: Array = None,
     ) -> float:
-        """Score a fitted binary classifier, whose positive class is ``classes_[1]``.
-
-        Parameters
-        ----------
-        estimator, X, y : object
-            The classifier, features and labels.
-        sensitive_features, sample_weight : array-like
-            One or many columns; weights are optional.
-
-        Returns
-        -------
-        float
-            The score; greater is better.
-        """
+        """Score a fitted binary classifier, whose positive class is ``classes_[1]``."""
         if sensitive_features is None:
             raise ValueError(
                 "`sensitive_features` did not reach the scorer. Call "
@@ -143,7 +128,7 @@ class FairnessScorer:
         Returns
         -------
         MetadataRequest
-            What it asks for.
+            The sensitive features, and sample weights.
         """
         request = MetadataRequest(owner=self)
         for name in ("sensitive_features", "sample_weight"):
@@ -174,19 +159,16 @@ class _Metric:
         sensitive_features: Array,
         sample_weight: Array = None,
     ) -> float:
+        S, weight = sensitive_features, sample_weight
         if self.kind == "difference":
-            sensitive_features = _groups(sensitive_features)
-        if _cannot_compare(self.notion, sensitive_features, sample_weight):
+            S = _groups(S)
+        if _cannot_compare(self.notion, S, weight):
             return np.nan
         if self.kind == "violation":
-            return violation(y_pred, sensitive_features, self.notion, y_true, sample_weight)
+            return violation(y_pred, S, self.notion, y_true, weight)
         if isinstance(self.notion, DemographicParity):
-            return demographic_parity_difference(
-                y_pred, sensitive_features, sample_weight=sample_weight
-            )
-        return equalized_odds_difference(
-            y_pred, sensitive_features, y_true, sample_weight=sample_weight
-        )
+            return demographic_parity_difference(y_pred, S, sample_weight=weight)
+        return equalized_odds_difference(y_pred, S, y_true, sample_weight=weight)
 
     @property
     def __name__(self) -> str:
@@ -213,10 +195,8 @@ def make_fair_scorer(
     notion : Notion, str or FairnessScorer, default="demographic_parity"
         A notion or its name, whose violation is measured as in `pdp_violation`; or another scorer
         of fairness, such as `demographic_parity_difference_scorer`.
-    max_violation : float, default=0.05
-        The violation that is allowed for free.
-    price : float, default=10.0
-        Performance that a unit of violation above that costs.
+    max_violation, price : float, default=0.05, 10.0
+        The violation that is free, and the performance that a unit above it costs.
 
     Returns
     -------
@@ -243,12 +223,10 @@ def make_fair_scorer(
             f"`max_violation` must lie in [0, 1] and `price` not be negative; received "
             f"{max_violation!r} and {price!r}."
         )
-    if isinstance(notion, FairnessScorer):
-        base = notion
-    else:
-        base = FairnessScorer(_Metric("violation", as_notion(notion)))
+    if not isinstance(notion, FairnessScorer):
+        notion = FairnessScorer(_Metric("violation", as_notion(notion)))
     good = None if performance is None else get_scorer(performance)
-    return replace(base, performance=good, max_violation=max_violation, price=price)
+    return replace(notion, performance=good, max_violation=max_violation, price=price)
 
 
 def _groups(sensitive_features: Array) -> Array:
