@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from otfair import exact_otf, pdp_violation
-from otfair.cli._demonstration import Judge, Row, _at_half, _comparison, _explanation
+from otfair.cli.demo import Judge, Row, _at_half, _comparison, _explanation
 
 
 def row(method: str, pdp: float, auc: float) -> Row:

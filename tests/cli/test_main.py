@@ -19,8 +19,8 @@ import pytest
 from tables_for_commands import loans, otfair, refused, write
 
 from otfair import __version__
-from otfair.cli._main import _parser, main
-from otfair.cli._options import SUMMARIES, Outcome
+from otfair.cli._main import SUMMARIES, _parser, main
+from otfair.cli._options import Outcome
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,21 @@ from importlib import import_module
 from typing import Any
 
 from otfair import __version__
-from otfair.cli._options import EXIT_CODES, SUMMARIES, Outcome, UsageError
+from otfair.cli._options import Outcome, UsageError
 
+SUMMARIES = {  # of the commands, in the order of the help
+    "demo": "train, compare and explain on made-up loan applications",
+    "fit": "train a fair classifier on a table",
+    "predict": "score the people of a table with a saved model",
+    "curve": "draw fairness against predictive power",
+    "audit": "tell how unfair the scores of a table are, and to whom",
+    "data": "list, find, download and verify the datasets",
+    "reproduce": "run the paper's experiments on the real data",
+}
+EXIT_CODES = (
+    "exit codes: 0 done, 1 bad input, 2 wrong usage, 3 more unfair than --fail-above allows, "
+    "130 interrupted"
+)
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 1, 130, 141
 # What the library raises for what a user passed, or lacks.
 EXPECTED = (ValueError, TypeError, OSError, ImportError)
@@ -83,12 +96,28 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, summary in SUMMARIES.items():
         if name in arguments:
-            import_module(f"otfair.cli.{name}").add(commands)
+            _add_command(commands, name, import_module(f"otfair.cli.{name}"))
         else:
             commands.add_parser(name, help=summary)
-    for name, command in commands.choices.items():
-        command.set_defaults(parser=command, command=name)
     return parser
+
+
+def _add_command(commands: Any, name: str, module: Any) -> None:
+    """Add a command: its docstring is what the help says, the last paragraph are examples."""
+    _, *about, examples = (module.__doc__ or "\n\n").removesuffix("\n").split("\n\n")
+    parser = commands.add_parser(
+        name,
+        help=SUMMARIES[name],
+        description="\n\n".join(about),
+        epilog=f"examples:\n{examples}\n\n{EXIT_CODES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object, nothing else")
+    parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    module.add_options(parser)
+    parser.set_defaults(run=module.run, parser=parser)
 
 
 def _said(error: BaseException) -> str:

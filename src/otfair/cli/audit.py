@@ -1,4 +1,13 @@
-"""`otfair audit`: how unfair the scores of a table are, to whom, and who would give to whom."""
+"""`otfair audit`: how unfair the scores of a table are, to whom, and who would give to whom.
+
+Audit the scores of any model: violations with intervals, the cost of fairness, who
+would give score to whom and how alike they are. Writes one HTML page that opens without
+a network (or JSON, if the name ends so), and prints a summary.
+
+  otfair audit scores.csv --score p --label y --sensitive sex -o report.html
+  otfair audit scores.csv --score p --sensitive age:continuous --fail-above 0.05
+  otfair audit scores.csv --score p --sensitive sex --control area --weight w
+"""
 
 from __future__ import annotations
 
@@ -17,10 +26,8 @@ from otfair._io.arrays import ArgumentError
 from otfair.auditing import NO_DISTANCES, Audit, Places, audit
 from otfair.cli._columns import continuous_names, read_sensitive, require_columns, split_names
 from otfair.cli._options import (
-    Commands,
     Outcome,
     UsageError,
-    add_command,
     add_notion,
     add_people,
     add_reading,
@@ -50,60 +57,31 @@ MEANING = (
 )
 
 
-def add(commands: Commands) -> None:
-    """Say what `otfair audit` takes."""
-    parser = add_command(
-        commands,
-        "audit",
-        "Audit the scores of any model: violations with intervals, the cost of fairness, who\n"
-        "would give score to whom and how alike they are. Writes one HTML page that opens without\n"
-        "a network (or JSON, if the name ends so), and prints a summary.",
-        [
-            "otfair audit scores.csv --score p --label y --sensitive sex -o report.html",
-            "otfair audit scores.csv --score p --sensitive age:continuous --fail-above 0.05",
-            "otfair audit scores.csv --score p --sensitive sex --control area --weight w",
-        ],
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what `otfair audit` takes."""
     add_reading(parser, datasets=False)
-    people = add_people(parser)
-    people.add_argument(
-        "--score", required=True, metavar="COLUMN", help="scores, from 0 to 1; or decisions, 0 or 1"
-    )
-    people.add_argument("--weight", metavar="COLUMN", help="how many people each row stands for")
-    people.add_argument(
-        "--control", metavar="A,B", action="append", default=[],
-        help="compare people within the values of these, too (conditional parity)",
-    )  # fmt: skip
+    column = add_people(parser)
+    column("--score", required=True, metavar="COLUMN",
+           help="scores, from 0 to 1; or decisions, 0 or 1")  # fmt: skip
+    column("--weight", metavar="COLUMN", help="how many people each row stands for")
+    column("--control", metavar="A,B", action="append", default=[],
+           help="compare people within the values of these, too (conditional parity)")  # fmt: skip
     add_notion(parser, control=True)
-    parser.add_argument(
-        "--threshold", type=unit, default=0.5, metavar="T",
-        help="decisions are positive above this score (default 0.5)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--skip-unscored",
-        action="store_true",
-        help="leave rows without a score out, and count them",
-    )
-    parser.add_argument(
-        "--fail-above", type=unit, metavar="V",
-        help=f"exit with {TOO_UNFAIR} if the largest violation is above this",
-    )  # fmt: skip
-    parser.add_argument(
-        "--bootstrap", type=count, default=200, metavar="N",
-        help="resamples of people for intervals (default 200)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--time-budget", type=positive, default=300.0, metavar="SECONDS",
-        help="for large tables, which are then sampled (default 300)",
-    )  # fmt: skip
-    parser.add_argument("--seed", type=int, default=0, help="of what is sampled (default 0)")
-    parser.add_argument(
-        "--title", metavar="TEXT", help="of the report (default: the score and the table)"
-    )
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="the page; without it, the summary alone"
-    )
-    parser.set_defaults(run=run)
+    add = parser.add_argument
+    add("--threshold", type=unit, default=0.5, metavar="T",
+        help="decisions are positive above this score (default 0.5)")  # fmt: skip
+    add("--skip-unscored", action="store_true",
+        help="leave rows without a score out, and count them")  # fmt: skip
+    add("--fail-above", type=unit, metavar="V",
+        help=f"exit with {TOO_UNFAIR} if the largest violation is above this")  # fmt: skip
+    add("--bootstrap", type=count, default=200, metavar="N",
+        help="resamples of people for intervals (default 200)")  # fmt: skip
+    add("--time-budget", type=positive, default=300.0, metavar="SECONDS",
+        help="for large tables, which are then sampled (default 300)")  # fmt: skip
+    add("--seed", type=int, default=0, help="of what is sampled (default 0)")
+    add("--title", metavar="TEXT", help="of the report (default: the score and the table)")
+    add("-o", "--output", type=Path, metavar="FILE",
+        help="the page; without it, the summary alone")  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> Outcome:

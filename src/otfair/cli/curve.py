@@ -1,4 +1,13 @@
-"""`otfair curve`: the trade-off between fairness and predictive power."""
+"""`otfair curve`: the trade-off between fairness and predictive power.
+
+Train at many weights of fairness and judge each on people kept out of training. Writes
+every metric with its 95 % interval (curve.csv), the picture (curve.png) and what was
+done (curve.json).
+
+  otfair curve synthetic --sensitive sex -o curve
+  otfair curve loans.csv --label granted --sensitive sex --alphas 0,0.3,0.6 -o curve
+  otfair curve bank --sensitive age_binned --regularizer otf --regularizer norm -o bank
+"""
 
 from __future__ import annotations
 
@@ -11,9 +20,7 @@ import pandas as pd
 from otfair import __version__
 from otfair.cli._models import chosen_violation, make_classifier
 from otfair.cli._options import (
-    Commands,
     Outcome,
-    add_command,
     add_folder,
     add_people,
     add_reading,
@@ -31,39 +38,21 @@ FILES = ("curve.json", "curve.csv", "curve.png")
 SHOWN = ("test_auc", "test_accuracy", "test_pdp", "test_peo", "test_otf_cost")
 
 
-def add(commands: Commands) -> None:
-    """Say what `otfair curve` takes."""
-    parser = add_command(
-        commands,
-        "curve",
-        "Train at many weights of fairness and judge each on people kept out of training. Writes\n"
-        "every metric with its 95 % interval (curve.csv), the picture (curve.png) and what was\n"
-        "done (curve.json).",
-        [
-            "otfair curve synthetic --sensitive sex -o curve",
-            "otfair curve loans.csv --label granted --sensitive sex --alphas 0,0.3,0.6 -o curve",
-            "otfair curve bank --sensitive age_binned --regularizer otf --regularizer norm -o bank",
-        ],
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what `otfair curve` takes."""
     add_reading(parser)
     add_people(parser)
     add_training(parser)
-    parser.add_argument(
-        "--regularizer", choices=[loss.name for loss in LOSSES], action="append",
+    add = parser.add_argument
+    add("--regularizer", choices=[loss.name for loss in LOSSES], action="append",
         help="repeat to compare (default otf); barycenter is for demographic parity of one "
-        "categorical column",
-    )  # fmt: skip
-    parser.add_argument(
-        "--alphas", type=units, metavar="A,B", help="weights of fairness (default 0 to 0.9)"
-    )
-    parser.add_argument(
+        "categorical column")  # fmt: skip
+    add("--alphas", type=units, metavar="A,B", help="weights of fairness (default 0 to 0.9)")
+    add(
         "--violation", choices=list(UNFAIRNESS), help="what is drawn; by default that of the notion"
     )
-    parser.add_argument(
-        "--bootstrap", type=count, default=100, metavar="N", help="resamples (default 100)"
-    )
+    add("--bootstrap", type=count, default=100, metavar="N", help="resamples (default 100)")
     add_folder(parser, "the table and the picture")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> Outcome:

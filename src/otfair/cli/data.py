@@ -1,4 +1,13 @@
-"""`otfair data`: which datasets there are, where their files lie, and whether they are sound."""
+"""`otfair data`: which datasets there are, where their files lie, and whether they are sound.
+
+The datasets that other commands take in place of a file. `list` says what there is,
+`where` where the files of one lie, `download` fetches what is missing, and `verify`
+compares its files with their known sha256.
+
+  otfair data
+  otfair data download adult
+  otfair data verify adult --data-home data
+"""
 
 from __future__ import annotations
 
@@ -7,7 +16,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from otfair.cli._options import Commands, Outcome, add_command
+from otfair.cli._options import Outcome
 from otfair.cli._output import text_table
 from otfair.datasets import (
     SOURCES,
@@ -20,25 +29,13 @@ from otfair.datasets import (
 from otfair.tables import TableError
 
 
-def add(commands: Commands) -> None:
-    """Say what `otfair data` takes."""
-    parser = add_command(
-        commands,
-        "data",
-        "The datasets that other commands take in place of a file. `list` says what there is,\n"
-        "`where` where the files of one lie, `download` fetches what is missing, and `verify`\n"
-        "compares its files with their known sha256.",
-        ["otfair data", "otfair data download adult", "otfair data verify adult --data-home data"],
-    )
-    parser.add_argument(
-        "action", nargs="?", choices=["list", "where", "download", "verify"], default="list"
-    )
-    parser.add_argument("name", nargs="?", metavar="NAME", help="one of the list")
-    parser.add_argument(
-        "--data-home", type=Path, metavar="DIR",
-        help="folder of the files (default: $OTFAIR_DATA_HOME, or the user's cache)",
-    )  # fmt: skip
-    parser.set_defaults(run=run)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what `otfair data` takes."""
+    add = parser.add_argument
+    add("action", nargs="?", choices=["list", "where", "download", "verify"], default="list")
+    add("name", nargs="?", metavar="NAME", help="one of the list")
+    add("--data-home", type=Path, metavar="DIR",
+        help="folder of the files (default: $OTFAIR_DATA_HOME, or the user's cache)")  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> Outcome:

@@ -1,4 +1,14 @@
-"""`otfair fit`: from a table to a fair model and a report on it."""
+"""`otfair fit`: from a table to a fair model and a report on it.
+
+Train a classifier on a table, with as much fairness as --alpha says or --max-violation
+asks for, and write the model (model.safetensors, from which no code is ever run), what
+it is (model.json), and a report (report.html) with the trade-off between fairness and
+predictive power and an audit before and after.
+
+  otfair fit synthetic --sensitive sex --max-violation 0.05 -o model
+  otfair fit loans.csv --label paid --sensitive sex --drop id --alpha 0.5 -o model
+  otfair fit adult --sensitive sex --notion equalized_odds --alpha 0.5 -o adult
+"""
 
 from __future__ import annotations
 
@@ -23,10 +33,8 @@ from otfair.cli._models import (
     train,
 )
 from otfair.cli._options import (
-    Commands,
     Outcome,
     UsageError,
-    add_command,
     add_folder,
     add_people,
     add_reading,
@@ -47,45 +55,23 @@ WHEN = {"before": "without a fairness term", "after": "with the fair model"}
 FILES = (RECORD, MODEL, REPORT, CURVE, *AUDITS.values())
 
 
-def add(commands: Commands) -> None:
-    """Say what `otfair fit` takes."""
-    parser = add_command(
-        commands,
-        "fit",
-        "Train a classifier on a table, with as much fairness as --alpha says or --max-violation\n"
-        "asks for, and write the model (model.safetensors, from which no code is ever run), what\n"
-        "it is (model.json), and a report (report.html) with the trade-off between fairness and\n"
-        "predictive power and an audit before and after.",
-        [
-            "otfair fit synthetic --sensitive sex --max-violation 0.05 -o model",
-            "otfair fit loans.csv --label paid --sensitive sex --drop id --alpha 0.5 -o model",
-            "otfair fit adult --sensitive sex --notion equalized_odds --alpha 0.5 -o adult",
-        ],
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what `otfair fit` takes."""
     add_reading(parser)
     add_people(parser)
     add_training(parser)
-    strength = parser.add_mutually_exclusive_group(required=True)
-    strength.add_argument(
-        "--alpha", type=unit, metavar="A", help="weight of fairness: 0 none, 0.5 halves the "
-        "violation on the training people, 1 nothing else",
-    )  # fmt: skip
-    strength.add_argument(
-        "--max-violation", type=unit, metavar="V", help="the weakest weight with which the "
-        "violation on the training people is at most this",
-    )  # fmt: skip
-    parser.add_argument(
-        "--validation-fraction", type=share, metavar="P", help="with --max-violation, judge by "
-        "this share of the training people, who are then not trained on",
-    )  # fmt: skip
-    parser.add_argument(
-        "--alphas", type=units, metavar="A,B", help="strengths of the curve in the report "
-        "(default 0 to 0.9)",
-    )  # fmt: skip
-    parser.add_argument("--no-curve", action="store_true", help="no curve, which takes most time")
-    parser.add_argument("--no-audit", action="store_true", help="no audits before and after")
+    add, one_of = parser.add_argument, parser.add_mutually_exclusive_group(required=True)
+    one_of.add_argument("--alpha", type=unit, metavar="A", help="weight of fairness: 0 none, 0.5 "
+        "halves the violation on the training people, 1 nothing else")  # fmt: skip
+    one_of.add_argument("--max-violation", type=unit, metavar="V", help="the weakest weight with "
+        "which the violation on the training people is at most this")  # fmt: skip
+    add("--validation-fraction", type=share, metavar="P", help="with --max-violation, judge by "
+        "this share of the training people, who are then not trained on")  # fmt: skip
+    add("--alphas", type=units, metavar="A,B",
+        help="strengths of the curve in the report (default 0 to 0.9)")  # fmt: skip
+    add("--no-curve", action="store_true", help="no curve, which takes most time")
+    add("--no-audit", action="store_true", help="no audits before and after")
     add_folder(parser, "the model and its report")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> Outcome:

@@ -1,4 +1,12 @@
-"""`otfair predict`: scores and decisions of a saved model for the people of a table."""
+"""`otfair predict`: scores and decisions of a saved model for the people of a table.
+
+Score people with a model of `otfair fit`. The table needs the columns of the features
+only, never the sensitive ones; others are ignored. One row per person comes out, in the
+order of the table. Reading a model runs no code from it.
+
+  otfair predict model new.csv > scores.csv
+  otfair predict model new.parquet --keep id --threshold 0.3 -o scores.parquet
+"""
 
 from __future__ import annotations
 
@@ -12,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from otfair.cli._columns import require_columns, split_names
-from otfair.cli._options import Commands, Outcome, add_command, add_reading, unit
+from otfair.cli._options import Outcome, add_reading, unit
 from otfair.cli._output import output_file
 from otfair.cli._task import load
 from otfair.cli.fit import MODEL, RECORD
@@ -22,33 +30,16 @@ from otfair.tables import Table, TableError, is_number, plain_text
 PARQUET = (".parquet", ".pq")
 
 
-def add(commands: Commands) -> None:
-    """Say what `otfair predict` takes."""
-    parser = add_command(
-        commands,
-        "predict",
-        "Score people with a model of `otfair fit`. The table needs the columns of the features\n"
-        "only, never the sensitive ones; others are ignored. One row per person comes out, in the\n"
-        "order of the table. Reading a model runs no code from it.",
-        [
-            "otfair predict model new.csv > scores.csv",
-            "otfair predict model new.parquet --keep id --threshold 0.3 -o scores.parquet",
-        ],
-    )
-    parser.add_argument("model", metavar="MODEL", type=Path, help="folder or file of the model")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what `otfair predict` takes."""
+    add = parser.add_argument
+    add("model", metavar="MODEL", type=Path, help="folder or file of the model")
     add_reading(parser)
-    parser.add_argument(
-        "--threshold", type=unit, metavar="T",
-        help="add a column of decisions, positive above this score",
-    )  # fmt: skip
-    parser.add_argument(
-        "--keep", action="append", default=[], metavar="A,B", help="columns to copy to the output"
-    )
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE",
-        help="CSV, or Parquet if the name ends so; .gz compresses (default: standard output)",
-    )  # fmt: skip
-    parser.set_defaults(run=run)
+    add("--threshold", type=unit, metavar="T",
+        help="add a column of decisions, positive above this score")  # fmt: skip
+    add("--keep", action="append", default=[], metavar="A,B", help="columns to copy to the output")
+    add("-o", "--output", type=Path, metavar="FILE", help="CSV, or Parquet if the name ends so; "
+        ".gz compresses (default: standard output)")  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> Outcome:

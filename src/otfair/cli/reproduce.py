@@ -1,4 +1,14 @@
-"""`otfair reproduce`: the paper's experiments on the real data."""
+"""`otfair reproduce`: the paper's experiments on the real data.
+
+Train every method at every strength on every split, keep each result as it is made
+(runs.sqlite), draw the figures, and write a page that says which claims of the
+paper hold (results.md). What is there is not made again, so that the command goes
+on where it was stopped.
+
+  otfair reproduce dutch --splits 2 -o results
+  otfair reproduce all --protocol full --splits 10 --jobs 2 -o results
+  otfair reproduce adult --protocol paper --splits 2 --take other/runs.sqlite
+"""
 
 from __future__ import annotations
 
@@ -6,44 +16,23 @@ import argparse
 import time
 from pathlib import Path
 
-from otfair.cli._options import Commands, Outcome, add_command
+from otfair.cli._options import Outcome
 from otfair.reproduction import COLUMNS, Store, plan, reproduce, write_figures, write_page
 
 
-def add(commands: Commands) -> None:
-    """Say what `otfair reproduce` takes."""
-    parser = add_command(
-        commands,
-        "reproduce",
-        "Train every method at every strength on every split, keep each result as it is made\n"
-        "(runs.sqlite), draw the figures, and write a page that says which claims of the\n"
-        "paper hold (results.md). What is there is not made again, so that the command goes\n"
-        "on where it was stopped.",
-        [
-            "otfair reproduce dutch --splits 2 -o results",
-            "otfair reproduce all --protocol full --splits 10 --jobs 2 -o results",
-            "otfair reproduce adult --protocol paper --splits 2 --take other/runs.sqlite",
-        ],
-    )
-    parser.add_argument("target", choices=[*COLUMNS, "postprocess", "epsilon", "all"])
-    parser.add_argument(
-        "--protocol", choices=["full", "paper"], default="full",
-        help="full: all people at once, converged; paper: mini-batches (default full)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--splits", type=int, default=10, metavar="N",
-        help="default 10; of postprocess, seeds, at most 5",
-    )  # fmt: skip
-    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (default 2)")
-    parser.add_argument(
-        "--take", type=Path, action="append", default=[], metavar="FILE",
-        help="results made before, a store or a CSV; repeat for several",
-    )  # fmt: skip
-    parser.add_argument(
-        "-o", "--output", type=Path, default=Path("results"), metavar="DIR",
-        help="folder of the store, its CSV, the figures and the page (default results)",
-    )  # fmt: skip
-    parser.set_defaults(run=run)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what `otfair reproduce` takes."""
+    add = parser.add_argument
+    add("target", choices=[*COLUMNS, "postprocess", "epsilon", "all"])
+    add("--protocol", choices=["full", "paper"], default="full",
+        help="full: all people at once, converged; paper: mini-batches (default full)")  # fmt: skip
+    add("--splits", type=int, default=10, metavar="N",
+        help="default 10; of postprocess, seeds, at most 5")  # fmt: skip
+    add("--jobs", type=int, default=2, metavar="N", help="processes (default 2)")
+    add("--take", type=Path, action="append", default=[], metavar="FILE",
+        help="results made before, a store or a CSV; repeat for several")  # fmt: skip
+    add("-o", "--output", type=Path, default=Path("results"), metavar="DIR", help="folder of the "
+        "store, its CSV, the figures and the page (default results)")  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> Outcome:
