@@ -1,6 +1,6 @@
 """The data: four real tables and a synthetic one."""
 
-from otfair.datasets._dataset import Dataset
+from otfair.datasets._dataset import Dataset, Truth
 from otfair.datasets._download import DatasetError
 from otfair.datasets._files import resolve_home
 from otfair.datasets._load import (
@@ -12,7 +12,7 @@ from otfair.datasets._load import (
     source_of,
     verify_dataset,
 )
-from otfair.datasets._synthetic import Truth, make_synthetic
+from otfair.datasets._synthetic import make_synthetic
 
 __all__ = [
     "SOURCES",

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import os
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,6 @@ import platformdirs
 from otfair.datasets._download import DatasetError, store, transfer
 
 ENVIRONMENT_VARIABLE = "OTFAIR_DATA_HOME"
-UCI = "https://archive.ics.uci.edu"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class DataFile:
     size: int  # bytes
     sha256: str
     # Tried in order; from a `.zip` only the member called `name` is read.
-    urls: tuple[str, ...] = ()
+    urls: Sequence[str] = ()
     source: str = ""  # whom to ask where there is no open download
 
 

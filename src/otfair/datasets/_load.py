@@ -19,7 +19,7 @@ from otfair.datasets._synthetic import SYNTHETIC
 
 logger = logging.getLogger(__name__)
 
-# A new dataset is a file with its `Source`, imported and listed here.
+# A new dataset is a file with its `Source`, and its card; it is imported and listed here.
 SOURCES = {source.name: source for source in (ADULT, BANK, DUTCH, DIABETES, SYNTHETIC)}
 
 
@@ -77,6 +77,8 @@ def locate_dataset(name: str, data_home: str | os.PathLike[str] | None = None) -
 def verify_dataset(name: str, data_home: str | os.PathLike[str] | None = None) -> dict[str, Path]:
     """Read the raw files of a dataset and compare them with their known sha256.
 
+    If some are missing or damaged, a `DatasetError` lists them all, and says what to put where.
+
     Parameters
     ----------
     name, data_home : as in `locate_dataset`
@@ -86,11 +88,6 @@ def verify_dataset(name: str, data_home: str | os.PathLike[str] | None = None) -
     -------
     dict
         File name to path, for every file of the dataset.
-
-    Raises
-    ------
-    DatasetError
-        If a file is missing or damaged. The message lists all of them, and says what to put where.
 
     Examples
     --------
@@ -103,7 +100,7 @@ def verify_dataset(name: str, data_home: str | os.PathLike[str] | None = None) -
     Put `adult.data` (or `adult.data.gz`; 3974305 bytes uncompressed, sha256 5b0026...
     """
     home = resolve_home(data_home)
-    problems: list[str] = []
+    problems = []
     for file in source_of(name).files:
         try:
             load_bytes(file, home, download=False)
@@ -115,15 +112,13 @@ def verify_dataset(name: str, data_home: str | os.PathLike[str] | None = None) -
 
 
 def download_dataset(
-    name: str,
-    data_home: str | os.PathLike[str] | None = None,
-    *,
-    progress: bool = True,
+    name: str, data_home: str | os.PathLike[str] | None = None, *, progress: bool = True
 ) -> dict[str, Path]:
     """Fetch the raw files of a dataset that are missing or damaged.
 
     A file is written only once its sha256 is right, and then in one step, so that an interrupted
-    download leaves nothing behind and several processes may ask for the same file.
+    download leaves nothing behind and several processes may ask for the same file. Where one can't
+    be fetched, a `DatasetError` says which file to put where.
 
     Parameters
     ----------
@@ -136,11 +131,6 @@ def download_dataset(
     -------
     dict
         File name to path, for every file of the dataset.
-
-    Raises
-    ------
-    DatasetError
-        If a file can't be fetched. The message says which file to put where.
 
     Examples
     --------
@@ -174,8 +164,8 @@ def load_dataset(
     """Load a dataset: features, labels and sensitive attributes.
 
     Raw files are verified by their sha256 each time. Those that are not in the folder, plain or as
-    ``.gz``, are downloaded into it from their public home (Dutch has none: the error says whom to
-    ask).
+    ``.gz``, are downloaded into it from their public home (Dutch has none: the `DatasetError` says
+    whom to ask, and what to put where).
 
     Parameters
     ----------
@@ -193,11 +183,6 @@ def load_dataset(
     -------
     Dataset
         Features, labels, sensitive columns, and texts about them.
-
-    Raises
-    ------
-    DatasetError
-        If a raw file is missing, damaged or out of reach. The message says which file to put where.
 
     Examples
     --------

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,7 @@ class Choice:
 class Source:
     """A dataset: facts about it, its raw files, and the recipe that makes a table of them.
 
-    Each has a file of its own; `SOURCES` in `_load.py` lists them.
+    Each has a file of its own, and a card with the facts; `SOURCES` in `_load.py` lists them.
     """
 
     name: str
@@ -44,8 +46,18 @@ class Source:
     citation: str = ""
     files: tuple[DataFile, ...] = ()
     choices: tuple[Choice, ...] = ()
-    # Sensitive columns that the paper's experiments train on, in separate runs.
-    experiments: tuple[tuple[str, ...], ...] = ()
+    experiments: tuple[tuple[str, ...], ...] = ()  # sensitive columns of separate runs
+
+    @classmethod
+    def from_card(cls, name: str, recipe: Callable[..., Parts]) -> Source:
+        """Take the facts from the dataset's card, `cards/<name>.toml`."""
+        path = resources.files("otfair.datasets") / "cards" / f"{name}.toml"
+        card = tomllib.loads(path.read_text(encoding="utf-8"))
+        card["sensitive"] = tuple(card["sensitive"])
+        card["experiments"] = tuple(map(tuple, card["experiments"]))
+        card["files"] = tuple(DataFile(**file) for file in card["files"])
+        card["choices"] = tuple(Choice(**choice) for choice in card.get("choices", ()))
+        return cls(name=name, recipe=recipe, **card)
 
     def load(self, home: Path, *, download: bool, options: dict[str, Any]) -> Dataset:
         """Read the files in `home`, fetched first where `download` allows it."""
@@ -99,25 +111,15 @@ def read_csv(content: bytes, **options: Any) -> pd.DataFrame:
 
 def codes_as_categories(table: pd.DataFrame, columns: Any) -> pd.DataFrame:
     """Turn numeric codes into categories named by the code, in the order of the numbers."""
-    as_category = {}
-    for column in columns:
-        codes, values = pd.factorize(table[column], sort=True)
-        as_category[column] = pd.Categorical.from_codes(
-            codes, pd.Index([str(value) for value in values])
-        )
-    return table.assign(**as_category)
+    codes = {c: table[c].astype("category").cat.rename_categories(str) for c in columns}
+    return table.assign(**codes)
 
 
 def to_parts(X: pd.DataFrame, y: pd.Series[bool], sensitive: pd.DataFrame) -> Parts:
     """Text as categories, rows numbered from 0, labels as 0 and 1."""
-    return (
-        _text_as_category(X).reset_index(drop=True),
-        y.to_numpy().astype(np.int64),
-        _text_as_category(sensitive).reset_index(drop=True),
-    )
+    return _text_as_category(X), y.to_numpy().astype(np.int64), _text_as_category(sensitive)
 
 
 def _text_as_category(table: pd.DataFrame) -> pd.DataFrame:
-    text = [c for c in table if not isinstance(table[c].dtype, pd.CategoricalDtype)]
-    text = [c for c in text if not pd.api.types.is_numeric_dtype(table[c])]
-    return table.astype(dict.fromkeys(text, "category"))
+    text = table.select_dtypes(exclude=["number", "bool", "category"])
+    return table.astype(dict.fromkeys(text, "category")).reset_index(drop=True)

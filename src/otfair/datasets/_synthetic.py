@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,76 +17,28 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit, ndtr, ndtri
 
-from otfair.datasets._dataset import Dataset
+from otfair.datasets._dataset import Dataset, Floats, Truth
 from otfair.datasets._source import Source
-
-Floats = NDArray[np.float64]
 
 ATTRIBUTES = ("sex", "origin", "age")
 ORIGINS = ("Local", "Regional", "Abroad")
 ORIGIN_ADVANTAGE = (1.0, 0.5, 0.0)
 YOUNGEST, OLDEST, AGE_POWER = 21.0, 70.0, 1.3  # age = youngest + (oldest - youngest) u^power
 INTERCEPT = -0.35
-# Value: (share of people, effect on the logit), in the order of the latent variable.
-LEVELS = {
-    "education": {
-        "primary": (0.15, -0.5),
-        "secondary": (0.4, -0.1),
-        "bachelor": (0.3, 0.2),
-        "master": (0.15, 0.5),
-    },
-    "purpose": {
-        "business": (0.2, -0.4),
-        "car": (0.35, 0.1),
-        "education": (0.15, 0.0),
-        "home": (0.3, 0.3),
-    },
-    "sector": {
-        "care": (0.2, -0.8),
-        "retail": (0.2, -0.4),
-        "public": (0.2, 0.0),
-        "industry": (0.2, 0.4),
-        "technology": (0.2, 0.8),
-    },
-    "area": {
-        "harbour": (0.25, -0.8),
-        "old town": (0.25, -0.3),
-        "park side": (0.25, 0.3),
-        "hillside": (0.25, 0.8),
-    },
+# Effect of each value on the logit, in the order of the latent variable, and the share of people.
+EFFECTS = {
+    "education": {"primary": -0.5, "secondary": -0.1, "bachelor": 0.2, "master": 0.5},
+    "purpose": {"business": -0.4, "car": 0.1, "education": 0.0, "home": 0.3},
+    "sector": {"care": -0.8, "retail": -0.4, "public": 0.0, "industry": 0.4, "technology": 0.8},
+    "area": {"harbour": -0.8, "old town": -0.3, "park side": 0.3, "hillside": 0.8},
+}
+SHARES = {
+    "education": (0.15, 0.4, 0.3, 0.15),
+    "purpose": (0.2, 0.35, 0.15, 0.3),
+    "sector": (0.2, 0.2, 0.2, 0.2, 0.2),
+    "area": (0.25, 0.25, 0.25, 0.25),
 }
 LATE_PAYMENTS = (0.55, 0.25, 0.12, 0.05, 0.02, 0.01)  # probability of 0, 1, 2, ... late payments
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Truth:
-    """What was put into a synthetic dataset.
-
-    Parameters
-    ----------
-    scores : array of shape (n,)
-        Probability that each person's label is 1, given features *and* sensitive attributes: the
-        Bayes scores, bias and label noise included.
-    unbiased_scores : array of shape (n,)
-        The same had there been no bias: the same people and the same luck, but features that do not
-        depend on the sensitive attributes and labels that depend on features alone.
-    unbiased_labels : array of shape (n,)
-        The labels that the same draws give with `unbiased_scores`.
-    unfairness : DataFrame
-        One row per sensitive column (``sex=Female``, ..., ``age``). ``gap`` is the mean score
-        inside the group minus that outside of it (for age, the change of the mean score for one
-        standard deviation). It is the sum of ``chance`` (the gap of `unbiased_scores`, zero but
-        for the sample), ``proxy`` (added by features that depend on the group) and ``direct``
-        (added by labels that depend on it). ``pdp`` and ``peo`` are the violations of demographic
-        parity and of equalized odds by `scores`, absolute Pearson correlations; that of equalized
-        odds is the larger of the two labels', each person counted by the probability of having
-        the label.
-    """
-
-    scores: Floats
-    unbiased_scores: Floats
-    unbiased_labels: NDArray[np.int64]
-    unfairness: pd.DataFrame
 
 
 def make_synthetic(
@@ -225,8 +176,8 @@ def _features(draws: Floats, shifts: Floats) -> pd.DataFrame:
     history = 9 + 4 * (ndtri(draws[2]) + shifts[2])
     return pd.DataFrame(
         {
-            "income": _hundreds(np.exp(10.4 + 0.4 * ndtri(draws[3]))),
-            "loan_amount": _hundreds(np.exp(9.4 + 0.6 * ndtri(draws[4]))),
+            "income": _hundreds(10.4 + 0.4 * ndtri(draws[3])),
+            "loan_amount": _hundreds(9.4 + 0.6 * ndtri(draws[4])),
             "debt_ratio": np.round(0.8 * draws[5] ** 1.5, 2),
             "late_payments": _bins(draws[6], LATE_PAYMENTS),
             "education": _category(draws[7], "education", ordered=True),
@@ -250,9 +201,8 @@ def _merit(X: pd.DataFrame) -> Floats:
         + 0.5 * X["has_guarantor"]
         + 0.15 * (X["credit_history_years"] - 9)
     ).to_numpy(dtype=float)
-    for column, levels in LEVELS.items():
-        effects = np.asarray([effect for _, effect in levels.values()])
-        logit = logit + effects[X[column].cat.codes.to_numpy()]
+    for column, effects in EFFECTS.items():
+        logit = logit + np.asarray(list(effects.values()))[X[column].cat.codes.to_numpy()]
     return logit
 
 
@@ -302,15 +252,14 @@ def _bins(uniform: Floats, shares: Sequence[float] | Floats) -> NDArray[np.int64
     return np.searchsorted(edges, uniform, side="right").astype(np.int64)
 
 
-def _hundreds(amount: Floats) -> NDArray[np.int64]:
+def _hundreds(log_amount: Floats) -> NDArray[np.int64]:
     # At least one hundred: the merit takes logarithms.
-    return 100 * np.maximum(np.rint(amount / 100), 1).astype(np.int64)
+    return 100 * np.maximum(np.rint(np.exp(log_amount) / 100), 1).astype(np.int64)
 
 
 def _category(uniform: Floats, column: str, *, ordered: bool = False) -> pd.Series[Any]:
-    levels = LEVELS[column]
-    codes = _bins(uniform, [share for share, _ in levels.values()])
-    return pd.Series(pd.Categorical.from_codes(codes, pd.Index(list(levels)), ordered=ordered))
+    codes, values = _bins(uniform, SHARES[column]), pd.Index(list(EFFECTS[column]))
+    return pd.Series(pd.Categorical.from_codes(codes, values, ordered=ordered))
 
 
 def _strengths(bias: float | Mapping[str, float], name: str) -> Floats:
