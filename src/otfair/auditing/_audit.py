@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,43 +12,23 @@ from otfair._io.files import write_bytes
 from otfair._io.rendering import to_json
 from otfair.auditing._features import Features
 from otfair.auditing._reading import AuditData
-from otfair.auditing._results import (
-    SHOWN_PAIRS,
-    Curve,
-    Finding,
-    Places,
-    Record,
-    Violation,
-)
+from otfair.auditing._results import SHOWN_PAIRS, Curve, Finding, Places, Record, Violation
 from otfair.auditing.report import notebook_cell, page
 from otfair.metrics import Estimate
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Audit:
-    """What `audit` found: tables for people, a page for readers, JSON for programs.
+    """What `audit` found: tables for people, a page for readers, JSON for programs."""
 
-    Attributes
-    ----------
-    findings : tuple of Finding
-        One for each notion and attribute.
-    curves : tuple of Curve
-        Score distributions, ROC and calibration of each group.
-    record : Record
-        Rows used and dropped, settings, versions, checksum.
-    people : object
-        The rows that were audited: `scores`, `labels`, `weight`, and `rows`, their row numbers.
-    features : object or None
-        The columns that distances were taken from, as `table`; None where there were none.
-    places : Places or None
-        Where the rows are in a file; without one they are counted from 0.
-    """
-
-    findings: tuple[Finding, ...]
-    curves: tuple[Curve, ...]
-    record: Record
+    findings: tuple[Finding, ...]  #: One for each notion and attribute.
+    curves: tuple[Curve, ...]  #: Score distributions, ROC and calibration of each group.
+    record: Record  #: Rows used and dropped, settings, versions, checksum.
+    #: The rows that were audited: `scores`, `labels`, `weight`, and `rows`, their row numbers.
     people: AuditData
+    #: The columns that distances were taken from, as `table`; None where there were none.
     features: Features | None
+    #: Where the rows are in a file; without one they are counted from 0.
     places: Places | None = None
 
     def __repr__(self) -> str:
@@ -74,9 +53,8 @@ class Audit:
         Returns
         -------
         DataFrame
-            Intervals are columns that end in ``_low`` and ``_high``. Costs are shares of what it
-            costs to move all score over the typical distance between two people; they are missing
-            where there were no features.
+            Intervals are columns that end in ``_low`` and ``_high``. Costs are as in
+            `otfair.auditing.Cost`, and missing where there were no features.
         """
         return pd.DataFrame([_row(finding) for finding in self.findings])
 
@@ -87,10 +65,8 @@ class Audit:
 
         Parameters
         ----------
-        notion : str, default=None
-            The notion of the finding; by default, that of the first one that fits.
-        attribute : str, default=None
-            The attribute of the finding; by default, that of the first one that fits.
+        notion, attribute : str, default=None
+            Those of the finding; by default, of the first one that fits.
         top : int, default=40
             How many pairs.
 
@@ -120,7 +96,17 @@ class Audit:
         str
             The JSON.
         """
-        return _written(path, to_json(_plain(self), indent=1))
+        findings = []
+        for finding in self.findings:
+            out = asdict(replace(finding, cost=replace(finding.cost, pairs=None)))
+            del out["facts"]  # a class, whose name is there
+            if finding.cost.pairs is not None:
+                pairs = _counterparts(self, finding, SHOWN_PAIRS)
+                out["cost"]["pairs"] = pairs[["giver", "receiver", "mass", "distance"]]
+            findings.append(out)
+        curves = [asdict(curve) for curve in self.curves]
+        found = {"worst": self.worst, "findings": findings, "curves": curves}
+        return _written(path, to_json(found | {"record": asdict(self.record)}, indent=1))
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Return the report, one page that needs nothing else, and write it if a file is named.
@@ -157,18 +143,14 @@ def _row(finding: Finding) -> dict[str, object]:
     """Return a finding as one row of the summary."""
     v, cost = finding.violation, finding.cost
     row: dict[str, object] = {"notion": finding.notion, "attribute": finding.attribute}
-    figures: dict[str, Estimate | None] = {
-        "violation": v.value,
-        "mean_difference": v.mean_difference,
-        "mean_ratio": v.mean_ratio,
-        "rate_difference": v.rate_difference,
-        "rate_ratio": v.rate_ratio,
-        "otf_cost": cost.exact,
-        "least_moved": cost.least_moved,
-    }
+    figures = {
+        "violation": v.value, "mean_difference": v.mean_difference, "mean_ratio": v.mean_ratio,
+        "rate_difference": v.rate_difference, "rate_ratio": v.rate_ratio,
+        "otf_cost": cost.exact, "least_moved": cost.least_moved,
+    }  # fmt: skip
     for name, figure in figures.items():
-        ends = (np.nan,) * 3 if figure is None else (figure.value, figure.low, figure.high)
-        row |= dict(zip((name, f"{name}_low", f"{name}_high"), ends))
+        e = figure or Estimate(np.nan, np.nan, np.nan)
+        row |= {name: e.value, f"{name}_low": e.low, f"{name}_high": e.high}
     low, high = cost.sampling or (np.nan, np.nan)
     others = {
         "chance": v.chance, "otf_gap": cost.gap, "otf_smooth": cost.smooth, "moved": cost.moved,
@@ -183,40 +165,13 @@ def _counterparts(audit: Audit, finding: Finding, top: int) -> pd.DataFrame:
     pairs = finding.cost.pairs
     if pairs is None or audit.features is None:
         raise ValueError("there are no counterparts without features; pass `X` to `audit`.")
-    giver, receiver = pairs.giver[:top], pairs.receiver[:top]
-    rows, h, names = audit.people.rows, audit.people.scores, finding.cost.types
-    table = pd.DataFrame(
-        {
-            "mass": pairs.mass[:top],
-            "distance": pairs.distance[:top],
-            "giver": rows[giver],
-            "giver_type": [names[k] for k in pairs.giver_type[:top]],
-            "giver_score": h[giver],
-            "receiver": rows[receiver],
-            "receiver_type": [names[k] for k in pairs.receiver_type[:top]],
-            "receiver_score": h[receiver],
-        }
-    )
-    both = [
-        audit.features.table.iloc[who].reset_index(drop=True).add_prefix(prefix)
-        for who, prefix in ((giver, "giver: "), (receiver, "receiver: "))
-    ]
-    return pd.concat([table, *both], axis=1)
-
-
-def _plain(audit: Audit) -> dict[str, Any]:
-    """Return an audit as plain dicts, lists and tables."""
-    findings = []
-    for finding in audit.findings:
-        out = asdict(replace(finding, cost=replace(finding.cost, pairs=None)))
-        del out["facts"]  # a class, whose name is there
-        if finding.cost.pairs is not None:
-            pairs = _counterparts(audit, finding, SHOWN_PAIRS)
-            out["cost"]["pairs"] = pairs[["giver", "receiver", "mass", "distance"]]
-        findings.append(out)
-    return {
-        "worst": audit.worst,
-        "findings": findings,
-        "curves": [asdict(curve) for curve in audit.curves],
-        "record": asdict(audit.record),
-    }
+    columns = {"mass": pairs.mass[:top], "distance": pairs.distance[:top]}
+    features = []
+    for side in ("giver", "receiver"):
+        who, types = getattr(pairs, side)[:top], getattr(pairs, f"{side}_type")[:top]
+        columns[side] = audit.people.rows[who]
+        columns[f"{side}_type"] = np.array(finding.cost.types, dtype=object)[types]
+        columns[f"{side}_score"] = audit.people.scores[who]
+        table = audit.features.table.iloc[who]
+        features.append(table.reset_index(drop=True).add_prefix(f"{side}: "))
+    return pd.concat([pd.DataFrame(columns), *features], axis=1)
