@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from otfair.auditing._statistics import quantile_codes, range_names
+from otfair.auditing._statistics import (
+    quantile_codes,
+    range_names,
+    sample_by_mass,
+    stratified_sample,
+)
 
 
 def test_bins_hold_about_as_many_people_and_share_equal_values():
@@ -31,3 +36,14 @@ def test_weights_are_copies_in_bins(scale):
         assert np.repeat(codes, weight).tolist() == (
             quantile_codes(copies, 4, np.ones(len(copies))).tolist()
         )
+
+
+def test_a_sample_has_people_of_every_type():
+    types = np.array([0] * 990 + [1] * 9 + [2])
+    some = stratified_sample(types, 3, 100, [0])
+    assert np.bincount(types[some]).tolist() == [99, 8, 1]
+    assert len(np.unique(some)) == len(some)
+    mass = np.where(np.arange(1000) % 2, 1.0, 1e-12)
+    drawn = sample_by_mass(types, 3, mass, 100, [0])
+    assert np.bincount(types[drawn]).min() == 4
+    assert (drawn[types[drawn] < 2] % 2 == 1).all()  # whoever has no score is never drawn

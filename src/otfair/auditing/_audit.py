@@ -166,7 +166,7 @@ def _counterparts(audit: Audit, finding: Finding, top: int) -> pd.DataFrame:
     if pairs is None or audit.features is None:
         raise ValueError("there are no counterparts without features; pass `X` to `audit`.")
     columns = {"mass": pairs.mass[:top], "distance": pairs.distance[:top]}
-    features = []
+    features: list[pd.DataFrame] = []
     for side in ("giver", "receiver"):
         who, types = getattr(pairs, side)[:top], getattr(pairs, f"{side}_type")[:top]
         columns[side] = audit.people.rows[who]

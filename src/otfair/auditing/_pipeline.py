@@ -26,7 +26,7 @@ from otfair.metrics import draw_counts
 from otfair.notions import Notion
 from otfair.tables import Columns, as_columns, same_people
 
-LIBRARIES = ("numpy", "scipy", "torch", "pandas", "scikit-learn")
+LIBRARIES = ("otfair", "numpy", "scipy", "torch", "pandas", "scikit-learn")
 FOR_DISTANCES = 0.6  # of the time budget; the rest is for checking, solving and resampling
 
 
@@ -61,24 +61,21 @@ def audit(
     scores : array-like of shape (n,)
         Scores in [0, 1], or decisions as 0 and 1.
     X : table or array-like of shape (n, p), default=None
-        Features that say who is like whom. Columns that look like identifiers are left out, as are
-        copies of what is sensitive, of the labels and of the scores. Without `X`, or where no
-        column is left, distances are ignored.
+        Features that say who is like whom. What looks like an identifier is left out, as are copies
+        of what is sensitive, of labels and scores. Where no column is left, distances are ignored.
     sensitive_features : table or array-like of shape (n,) or (n, k)
         One or many columns, each audited by itself.
     labels : array-like of shape (n,), default=None
         Outcomes, with two values.
     notions : str, Notion or sequence of them, default=None
-        By default demographic parity and, with labels, equalized odds. A notion that is
-        `intersectional` has its groups crossed into one attribute, and is audited by it.
+        By default demographic parity and, with labels, equalized odds. An `intersectional` one
+        is audited by one attribute, of crossed groups.
     threshold : float, default=0.5
         A score above it is a positive decision.
     sample_weight : array-like of shape (n,), default=None
         A row of weight w counts as w copies.
-    continuous : str, int or iterable of them, default=()
-        Sensitive columns to read as numbers, besides those that a notion names.
-    categorical : str, int or iterable of them, default=()
-        Sensitive columns to read as groups, besides those that a notion names.
+    continuous, categorical : str, int or iterable of them, default=()
+        Sensitive columns to read as numbers or as groups, besides those that a notion names.
     positive_label : object, default=None
         Which label is positive, where its name does not tell.
     drop : iterable of str, default=()
@@ -86,8 +83,7 @@ def audit(
     keep : iterable of str, default=()
         Columns of `X` to use even if they look like identifiers, or like copies.
     control_features : table or array-like of shape (n,) or (n, k), default=None
-        Columns within whose values people are compared too, by conditional parity; numbers in
-        quarters.
+        Columns within whose values, or quarters of numbers, conditional parity compares people.
     skip_unscored : bool, default=False
         Whether to leave rows without a score out, and count them, where it is an error else.
     epsilon : float, default=1e-3
@@ -97,8 +93,8 @@ def audit(
     random_state : int, default=0
         Seed of resamples and reference samples.
     time_budget : float, default=300.0
-        Seconds. Where distances between all people would take longer, score may go to a reference
-        sample only, and the result says what this adds to the cost.
+        Seconds. Where all distances would take longer, score may go to a reference sample only,
+        and the result says what this adds to the cost.
     reference : int, default=None
         Size of that sample, to have the same one on every machine.
     title : str, default=""
@@ -124,75 +120,67 @@ def audit(
     """
     started = time.perf_counter()
     _check_settings(threshold, epsilon, n_bootstrap, random_state, time_budget, reference)
-    settings: dict[str, object] = {
-        "threshold": float(threshold), "epsilon": float(epsilon), "n_bootstrap": int(n_bootstrap),
-        "random_state": int(random_state), "time_budget": float(time_budget),
-        "reference": None if reference is None else int(reference),
-        "skip_unscored": bool(skip_unscored),
+    given = {
+        "scores": scores, "X": X, "sensitive_features": sensitive_features, "labels": labels,
+        "sample_weight": sample_weight, "control_features": control_features,
     }  # fmt: skip
-    same_people(
-        {
-            "scores": scores, "X": X, "sensitive_features": sensitive_features, "labels": labels,
-            "sample_weight": sample_weight, "control_features": control_features,
-        }
-    )  # fmt: skip
+    same_people(given)
     asked = read_notions(notions, labels is not None)
     data = read(
-        scores, X, sensitive_features, labels, sample_weight,
+        **given,
         continuous=_all_names(continuous, *(notion.continuous for notion in asked)),
         categorical=_all_names(categorical, *(notion.categorical for notion in asked)),
         positive_label=positive_label,
-        control_features=control_features, skip_unscored=skip_unscored,
-    )  # fmt: skip
+        skip_unscored=skip_unscored,
+    )
     comparisons = compare(data, asked)
     choice = choose_columns(data, drop, keep)
     features = read_features(choice, data.weight)
-    n = len(data)
     with track(None, "audit", 2 * len(comparisons) + 1, verbose=verbose, leave=False) as bar:
         distances = Distances(
-            data, features, comparisons,
-            epsilon=epsilon, seed=random_state, reference=reference,
-            seconds=FOR_DISTANCES * time_budget,
+            data, features, comparisons, epsilon=epsilon, seed=random_state,
+            reference=reference, seconds=FOR_DISTANCES * time_budget,
         )  # fmt: skip
         bar.update()
-        counts = draw_counts(n, n_bootstrap, random_state)
+        counts = draw_counts(len(data), n_bootstrap, random_state)
         findings = []
         for c in comparisons:
             violation = measure_violation(data, c, threshold, counts)
             bar.update()
             cost = cost_of_fairness(data, c, distances.of(c), counts)
-            findings.append(
-                Finding(
-                    notion=c.notion.name,
-                    facts=c.notion,
-                    attribute=c.attribute,
-                    violation=violation,
-                    cost=cost,
-                    regions=find_regions(data, features, cost.pairs),
-                )
-            )
+            finding = Finding(
+                notion=c.notion.name, facts=c.notion, attribute=c.attribute,
+                violation=violation, cost=cost, regions=find_regions(data, features, cost.pairs),
+            )  # fmt: skip
+            findings.append(finding)
             bar.update()
+    failures = [f"{f.attribute}, {f.notion}: {f.cost.failure}" for f in findings if f.cost.failure]
     shown = {c.attribute: c.groups for c in comparisons}
     record = Record(
         title=title,
         score=data.score,
         weight=data.weighted,
         rows_received=data.received,
-        rows_used=n,
+        rows_used=len(data),
         dropped=data.dropped,
         outcome=data.outcomes[1],
         columns_used=() if features is None else tuple(map(str, features.table.columns)),
         columns_left_out=choice.left_out,
-        notes=(
-            *choice.notes,
-            *(f"{f.attribute}, {f.notion}: {f.cost.failure}" for f in findings if f.cost.failure),
-        ),
+        notes=(*choice.notes, *failures),
         missing={} if features is None else features.missing,
-        settings=settings
-        | {"notions": sorted({c.notion.name for c in comparisons})}
-        | {"control": [str(c.name) for c in data.controls]}
-        | {"continuous": [str(c.name) for c in data.columns if c.values.dtype.kind == "f"]},
-        versions={name: version(name) for name in ("otfair", *LIBRARIES)}
+        settings={
+            "threshold": float(threshold),
+            "epsilon": float(epsilon),
+            "n_bootstrap": int(n_bootstrap),
+            "random_state": int(random_state),
+            "time_budget": float(time_budget),
+            "reference": None if reference is None else int(reference),
+            "skip_unscored": bool(skip_unscored),
+            "notions": sorted({c.notion.name for c in comparisons}),
+            "control": [str(c.name) for c in data.controls],
+            "continuous": [str(c.name) for c in data.columns if c.values.dtype.kind == "f"],
+        },
+        versions={name: version(name) for name in LIBRARIES}
         | {"python": platform.python_version()},
         checksum=data.checksum,
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),

@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 from reports import plain_audit
 
-from otfair.auditing.report._charts import group_dots
-from otfair.auditing.report._svg import text_width
+from otfair.auditing.report._charts import group_dots, text_width
 
 
 @pytest.fixture(scope="module")

@@ -14,9 +14,9 @@ import torch
 from otfair.auditing._groups import Comparison
 from otfair.auditing._reading import AuditData
 from otfair.auditing._results import Cost, Flow, Pairs
+from otfair.auditing._statistics import MIN_SCORE
 from otfair.auditing.costs._distances import TypeDistances
 from otfair.auditing.costs._extrapolation import drawn_representatives, extrapolate_cost
-from otfair.auditing.costs._sampling import MIN_SCORE
 from otfair.auditing.costs._solving import Solution, representatives, solve, type_constraints
 from otfair.geometry import CostMatrix
 from otfair.metrics import Estimate, by_cell, estimate, resample

@@ -15,7 +15,7 @@ from sklearn.utils import gen_batches
 from otfair.auditing._features import Features
 from otfair.auditing._groups import Comparison
 from otfair.auditing._reading import AuditData
-from otfair.auditing.costs._sampling import MIN_SCORE, sample_by_mass, stratified_sample
+from otfair.auditing._statistics import MIN_SCORE, sample_by_mass, stratified_sample
 from otfair.geometry import PointCloud
 
 BLOCK = 20_000  # people encoded at once

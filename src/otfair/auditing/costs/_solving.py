@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import torch
 from sklearn.utils import gen_batches
 
-from otfair.auditing.costs._sampling import stratified_sample
+from otfair.auditing._statistics import stratified_sample
 from otfair.geometry import CostMatrix
 from otfair.notions import Constraints, People
 from otfair.transport import exact_otf
