@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from tables_for_commands import loans, otfair, refused, write
 
 from otfair import OTFClassifier, TableEncoder, load_model, pdp_violation, peo_violation
-from otfair.cli._report import against_limit
+from otfair.cli.fit import against_limit
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import otfair
-from otfair.cli._report import draw
+from otfair.cli._models import draw
 from otfair.tradeoff import plot_tradeoff
 from otfair.tradeoff._picture import OFFSET
 
@@ -74,7 +74,7 @@ def test_labels_heed_what_is_drawn_besides(monkeypatch):
     # The chosen model, far away, draws the points of both strengths together.
     figure = draw({"OTF": ends(0.3, 0.84)}, "pdp", {"pdp": 2.0, "auc": 0.2})
     assert parted(figure.axes[0])
-    monkeypatch.setattr("otfair.cli._report.part_labels", lambda axes: None)
+    monkeypatch.setattr("otfair.cli._models.part_labels", lambda axes: None)
     assert not parted(draw({"OTF": ends(0.3, 0.84)}, "pdp", {"pdp": 2.0, "auc": 0.2}).axes[0])
 
 

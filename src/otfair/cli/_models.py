@@ -1,11 +1,13 @@
-"""The models that the command line trains, and how it judges them."""
+"""The models that the command line trains, how it judges and how it draws them."""
 
 from __future__ import annotations
 
+import argparse
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -20,8 +22,9 @@ from otfair.metrics import (
     violation,
 )
 from otfair.models import BOOSTERS, OTFBoostingClassifier, OTFClassifier
-from otfair.notions import Notion
-from otfair.tables import TableEncoder, TableError, is_number
+from otfair.notions import NOTIONS, Notion
+from otfair.tables import TableEncoder, TableError
+from otfair.tradeoff import part_labels, plot_tradeoff, tradeoff_curve
 
 METRICS = {  # by what the record calls them: for people
     "violation": "violation of the notion",
@@ -34,7 +37,7 @@ METRICS = {  # by what the record calls them: for people
     "dp_difference": "difference in positive decisions",
     "eo_difference": "difference in true or false positive rates",
 }
-THRESHOLD = 0.5  # of decisions
+INK, MARKED = "#1f2933", "#c2410c"
 
 
 def make_classifier(kind: str, notion: Notion, **settings: Any) -> Any:
@@ -57,12 +60,7 @@ def train(classifier: Any, task: Task) -> Any:
     return classifier.fit(task.X, task.y, sensitive_features=task.sensitive)
 
 
-def last_step(model: Any) -> Any:
-    """Return the classifier of a model, pipeline or not."""
-    return model[-1] if hasattr(model, "steps") else model
-
-
-def split(task: Task, test_size: float, seed: int) -> tuple[Task, Task]:
+def split(task: Task, test_size: float, seed: int) -> dict[str, Task]:
     """Return people to train on and people to judge by; the split is that of `tradeoff_curve`."""
     least = np.bincount(task.y, minlength=2).min()
     if least < 2:
@@ -73,8 +71,8 @@ def split(task: Task, test_size: float, seed: int) -> tuple[Task, Task]:
     fit, test = train_test_split(
         np.arange(len(task.y)), test_size=test_size, random_state=seed, stratify=task.y
     )
-    parts = smaller(task, fit), smaller(task, test)
-    for name, part in zip(("train", "test"), parts):
+    parts = {"train": smaller(task, fit), "test": smaller(task, test)}
+    for name, part in parts.items():
         for column in part.sensitive:
             if task.sensitive[column].nunique() > 1 and part.sensitive[column].nunique() < 2:
                 raise TableError(
@@ -87,7 +85,7 @@ def split(task: Task, test_size: float, seed: int) -> tuple[Task, Task]:
 def judge(scores: np.ndarray, part: Task, notion: Notion) -> dict[str, float]:
     """Judge scores: how good and how fair; differences of decisions are between groups only."""
     y, sensitive = part.y, part.sensitive
-    decided = scores > THRESHOLD
+    decided = scores > 0.5
     groups = sensitive[[str(g.name) for g in read_groups(sensitive)[0]]]
     none = float("nan")
     return {
@@ -103,21 +101,38 @@ def judge(scores: np.ndarray, part: Task, notion: Notion) -> dict[str, float]:
     }
 
 
+def curve_of(options: argparse.Namespace, task: Task, classifier: Any, **more: Any) -> pd.DataFrame:
+    """Return the trade-off curve of a classifier."""
+    return tradeoff_curve(
+        task.X,
+        task.y,
+        sensitive_features=task.sensitive,
+        estimator=classifier,
+        alphas=options.alphas,
+        test_size=options.test_size,
+        random_state=options.seed,
+        verbose=True,
+        **more,
+    )
+
+
 def chosen_violation(names: list[str]) -> str:
     """Return which violation to draw for notions: "pdp", or "peo" where labels count."""
-    return "pdp" if names == ["demographic_parity"] else "peo"
+    return "peo" if any(n.within_labels for n in NOTIONS if n.name in names) else "pdp"
 
 
-def describe_columns(X: pd.DataFrame) -> dict[str, str]:
-    """Return what each feature is, so that another table can be read the same way."""
-    return {str(c): "number" if is_number(X[c]) else "text" for c in X}
-
-
-def metrics_table(record: dict[str, Any]) -> pd.DataFrame:
-    """Lay out the metrics of a record, one row each."""
-    columns = {"": list(METRICS.values())}
-    for when in ("before", "after"):
-        for part in ("train", "test"):
-            judged = record["metrics"][when][part]
-            columns[f"{when}, {part}"] = [judged[m] for m in METRICS]
-    return pd.DataFrame(columns)
+def draw(
+    curves: dict[str, pd.DataFrame], violation: str, chosen: dict[str, float] | None = None
+) -> Figure:
+    """Draw trade-off curves, and the chosen model on them."""
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    axes = plot_tradeoff(curves, figure.subplots(), violation=violation)
+    if chosen is not None:
+        axes.plot(
+            chosen[violation], chosen["auc"], "*", ms=15, color=MARKED, mec="white",
+            label="this model", zorder=4,
+        )  # fmt: skip
+        axes.legend(frameon=False, loc="lower right")
+        part_labels(axes)
+    axes.tick_params(colors=INK)
+    return figure

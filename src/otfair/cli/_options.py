@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class UsageError(Exception):
@@ -125,7 +128,7 @@ def separator(text: str) -> str:
     return _require(words.get(text, text), lambda s: len(s) == 1 and s not in '"\r\n', wrong)
 
 
-def _require(value: Any, sound: Any, wrong: str) -> Any:
+def _require(value: T, sound: Callable[[T], bool], wrong: str) -> T:
     if not sound(value):
         raise argparse.ArgumentTypeError(wrong)
     return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from otfair import __version__
 from otfair.auditing import Audit
 from otfair.cli._columns import read_sensitive, require_columns, split_names, without_gaps
 from otfair.cli._options import UsageError
 from otfair.datasets import list_datasets, load_dataset
-from otfair.notions import Notion, as_notion
+from otfair.notions import DemographicParity, Notion, as_notion
 from otfair.tables import (
     Column,
     Copies,
@@ -64,6 +65,7 @@ class Task:
     sensitive: pd.DataFrame
     label: Label
     table: Table
+    notions: list[str]  # by name
     notes: tuple[str, ...]  # what was left out, and why
 
     def head(self) -> str:
@@ -74,6 +76,21 @@ class Task:
         share = f"{self.label.positive!r} is positive ({100 * self.y.mean():.1f} %)"
         label = f"label {self.label.name!r}: {share}, {self.label.negative!r} is not"
         return "\n".join([used, label, *(f"note: {note}" for note in self.notes)])
+
+    def record(self, options: argparse.Namespace) -> dict[str, Any]:
+        """Return what the record of a command says first."""
+        return {
+            "otfair": __version__,
+            "table": {"source": self.table.source, "sha256": self.table.sha256},
+            "label": asdict(self.label),
+            "sensitive": options.sensitive,
+            "features": list(self.X.columns),
+            "notes": self.notes,
+            "notion": self.notions,
+            "model": options.model,
+            "test_size": options.test_size,
+            "seed": options.seed,
+        }
 
 
 def load(options: argparse.Namespace) -> tuple[Table, list[str] | None]:
@@ -130,6 +147,7 @@ def read_task(options: argparse.Namespace) -> Task:
         sensitive=people,
         label=label,
         table=table,
+        notions=options.notion or [DemographicParity.name],
         notes=(*dropped, *notes, *warned, *said),
     )
 
@@ -276,7 +294,7 @@ def read_label(column: pd.Series[Any], positive: str | None) -> tuple[np.ndarray
 
 def read_notion(names: Sequence[str] | None) -> Notion:
     """Return the notions of these names, stacked; demographic parity by default."""
-    first, *others = dict.fromkeys(names or ["demographic_parity"])
+    first, *others = dict.fromkeys(names or [DemographicParity.name])
     notion = as_notion(first)
     for other in others:
         notion = notion & other

@@ -12,13 +12,10 @@ done (curve.json).
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
-from typing import Any
 
 import pandas as pd
 
-from otfair import __version__
-from otfair.cli._models import chosen_violation, make_classifier
+from otfair.cli._models import chosen_violation, curve_of, draw, make_classifier
 from otfair.cli._options import (
     Outcome,
     add_folder,
@@ -29,13 +26,12 @@ from otfair.cli._options import (
     units,
 )
 from otfair.cli._output import output_folder, text_table, write_json
-from otfair.cli._report import draw
 from otfair.cli._task import read_notion, read_task
 from otfair.losses import LOSSES, loss_class
-from otfair.tradeoff import UNFAIRNESS, tradeoff_curve
+from otfair.tradeoff import UNFAIRNESS
 
 FILES = ("curve.json", "curve.csv", "curve.png")
-SHOWN = ("test_auc", "test_accuracy", "test_pdp", "test_peo", "test_otf_cost")
+SHOWN = ("auc", "accuracy", "pdp", "peo", "otf_cost")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -59,49 +55,21 @@ def run(options: argparse.Namespace) -> Outcome:
     """Train, judge, draw."""
     with output_folder(options.output, FILES, options.force) as folder:
         task = read_task(options)
-        notion, notions = read_notion(options.notion), options.notion or ["demographic_parity"]
-        regularizers = list(dict.fromkeys(options.regularizer or ["otf"]))
-        curves = {
-            loss_class(name).title: tradeoff_curve(
-                task.X,
-                task.y,
-                sensitive_features=task.sensitive,
-                estimator=make_classifier(
-                    options.model, notion, regularizer=name, random_state=options.seed
-                ),
-                alphas=options.alphas,
-                test_size=options.test_size,
-                random_state=options.seed,
-                n_bootstrap=options.bootstrap,
-                verbose=True,
-            )
-            for name in regularizers
-        }
-        whole = pd.concat(
-            [c.assign(regularizer=n) for n, c in zip(regularizers, curves.values())],
-            ignore_index=True,
-        )
-        whole = whole[["regularizer", *(c for c in whole if c != "regularizer")]]
-        violation = options.violation or chosen_violation(notions)
+        settings = {"notion": read_notion(task.notions), "random_state": options.seed}
+        curves = {}
+        for name in dict.fromkeys(options.regularizer or ["otf"]):
+            model = make_classifier(options.model, regularizer=name, **settings)
+            curve = curve_of(options, task, model, n_bootstrap=options.bootstrap)
+            curve.insert(0, "regularizer", name)
+            curves[loss_class(name).title] = curve
+        whole = pd.concat(curves.values(), ignore_index=True)
+        violation = options.violation or chosen_violation(task.notions)
         whole.to_csv(folder / "curve.csv", index=False)
         draw(curves, violation).savefig(folder / "curve.png", dpi=200)
-        record: dict[str, Any] = {
-            "otfair": __version__,
-            "table": {"source": task.table.source, "sha256": task.table.sha256},
-            "label": asdict(task.label),
-            "sensitive": options.sensitive,
-            "features": list(task.X.columns),
-            "notes": task.notes,
-            "notion": notions,
-            "model": options.model,
-            "test_size": options.test_size,
-            "seed": options.seed,
-            "bootstrap": options.bootstrap,
-        }
+        record = task.record(options) | {"bootstrap": options.bootstrap}
         write_json(folder / "curve.json", record)
     files = {name: str(options.output / name) for name in FILES[1:]}
-    shown = whole[["regularizer", "alpha", *SHOWN]].rename(
-        columns=lambda c: c.removeprefix("test_")
-    )
+    shown = whole[["regularizer", "alpha", *(f"test_{name}" for name in SHOWN)]]
+    shown.columns = ["regularizer", "alpha", *SHOWN]
     said = [task.head(), "", text_table(shown), "", *files.values()]
     return Outcome("\n".join(said), {**record, "curve": whole, "files": files})

@@ -13,22 +13,23 @@ predictive power and an audit before and after.
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-import otfair
 from otfair._io.progress import track
+from otfair._io.rendering import inline_svg, templates
+from otfair.auditing import Audit, audit
 from otfair.cli._columns import continuous_names
 from otfair.cli._models import (
-    describe_columns,
+    METRICS,
+    chosen_violation,
+    curve_of,
+    draw,
     judge,
-    last_step,
     make_classifier,
-    metrics_table,
     split,
     train,
 )
@@ -44,10 +45,11 @@ from otfair.cli._options import (
     units,
 )
 from otfair.cli._output import output_folder, text_table, write_json
-from otfair.cli._report import against_limit, write_report
 from otfair.cli._task import Task, described, read_notion, read_task
+from otfair.notions import NOTIONS
 from otfair.saving import save_model
-from otfair.tradeoff import tradeoff_curve
+from otfair.tables import is_number
+from otfair.tradeoff import UNFAIRNESS
 
 MODEL, RECORD, REPORT, CURVE = "model.safetensors", "model.json", "report.html", "curve.csv"
 AUDITS = {"before": "audit_before.html", "after": "audit_after.html"}
@@ -79,42 +81,37 @@ def run(options: argparse.Namespace) -> Outcome:
     with output_folder(options.output, FILES, options.force) as folder:
         task = read_task(options)
         parts = split(task, options.test_size, options.seed)
-        notion = read_notion(options.notion)
-        strength = _strength(options)
+        notion = read_notion(task.notions)
         classifiers = {
             when: make_classifier(options.model, notion, random_state=options.seed, **settings)
-            for when, settings in (("before", {"alpha": 0.0}), ("after", strength))
+            for when, settings in (("before", {"alpha": 0.0}), ("after", _strength(options)))
         }
         bar = track(classifiers.items(), "fitting", verbose=True)
-        models = {when: train(classifier, parts[0]) for when, classifier in bar}
+        models = {when: train(classifier, parts["train"]) for when, classifier in bar}
         scores = {
-            (when, name): model.predict_proba(part.X)[:, 1]
+            when: {name: model.predict_proba(part.X)[:, 1] for name, part in parts.items()}
             for when, model in models.items()
-            for name, part in zip(("train", "test"), parts)
         }
         judged = {
-            when: {n: judge(scores[when, n], p, notion) for n, p in zip(("train", "test"), parts)}
-            for when in models
+            when: {name: judge(by[name], part, notion) for name, part in parts.items()}
+            for when, by in scores.items()
         }
-        record = _record(options, task, parts, last_step(models["after"]), judged)
-        save_model(folder / MODEL, models["after"])
+        model = models["after"]
+        record = _record(options, task, parts, model[-1] if hasattr(model, "steps") else model)
+        record["metrics"] = judged
+        save_model(folder / MODEL, model)
         write_json(folder / RECORD, record)
-        curve = None if options.no_curve else _curve(options, task, classifiers["after"])
+        curve = None if options.no_curve else curve_of(options, task, classifiers["after"])
         if curve is not None:
             curve.to_csv(folder / CURVE, index=False)
-        audits = {}
-        if not options.no_audit:
-            for when, name in AUDITS.items():
-                found = _audit(scores[when, "test"], parts[1], record, when)
-                found.to_html(folder / name)
-                audits[when] = name
-        write_report(folder / REPORT, record, curve, audits)
-    files = {"model": MODEL, "report": REPORT}
-    paths = {what: str(options.output / name) for what, name in files.items()}
-    return Outcome(
-        "\n".join([task.head(), "", _says(record), "", *(f"{k}: {v}" for k, v in paths.items())]),
-        {**record, "files": paths},
-    )
+        audits = {} if options.no_audit else AUDITS
+        for when, name in audits.items():
+            _audit(scores[when]["test"], parts["test"], record, when).to_html(folder / name)
+        page = _page(record, curve, audits)
+        (folder / REPORT).write_text(page, encoding="utf-8")
+    paths = {"model": str(options.output / MODEL), "report": str(options.output / REPORT)}
+    said = [task.head(), "", _says(record), "", *(f"{k}: {v}" for k, v in paths.items())]
+    return Outcome("\n".join(said), {**record, "files": paths})
 
 
 def _strength(options: argparse.Namespace) -> dict[str, Any]:
@@ -128,54 +125,25 @@ def _strength(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _record(
-    options: argparse.Namespace,
-    task: Task,
-    parts: tuple[Task, Task],
-    classifier: Any,
-    judged: dict[str, Any],
+    options: argparse.Namespace, task: Task, parts: dict[str, Task], classifier: Any
 ) -> dict[str, Any]:
     """Return what was done, for `model.json`."""
-    return {
-        "otfair": otfair.__version__,
-        "table": {
-            "source": task.table.source,
-            "format": task.table.format,
-            "sha256": task.table.sha256,
-            "rows": len(task.table.frame),
-        },
-        "label": asdict(task.label),
-        "sensitive": options.sensitive,
-        "features": describe_columns(task.X),
-        "notes": task.notes,
-        "people": {"train": len(parts[0].y), "test": len(parts[1].y)},
-        "model": options.model,
-        "notion": options.notion or ["demographic_parity"],
+    record = task.record(options)
+    record["table"] |= {"format": task.table.format, "rows": len(task.table.frame)}
+    return record | {
+        # What each one is, so that another table can be read the same way.
+        "features": {str(c): "number" if is_number(task.X[c]) else "text" for c in task.X},
+        "people": {name: len(part.y) for name, part in parts.items()},
         "alpha": classifier.alpha_,
         "violation": classifier.violation_,
         "max_violation": options.max_violation,
         "validation_fraction": options.validation_fraction,
-        "test_size": options.test_size,
-        "seed": options.seed,
-        "metrics": judged,
     }
 
 
-def _curve(options: argparse.Namespace, task: Task, classifier: Any) -> pd.DataFrame:
-    return tradeoff_curve(
-        task.X,
-        task.y,
-        sensitive_features=task.sensitive,
-        estimator=classifier,
-        alphas=options.alphas,
-        test_size=options.test_size,
-        random_state=options.seed,
-        verbose=True,
-    )
-
-
-def _audit(scores: np.ndarray, part: Task, record: dict[str, Any], when: str) -> otfair.Audit:
+def _audit(scores: np.ndarray, part: Task, record: dict[str, Any], when: str) -> Audit:
     label, people = part.label, record["people"]
-    found = otfair.audit(
+    found = audit(
         pd.Series(scores, name=f"predicted {label.name}"),
         pd.concat([part.X, part.sensitive], axis=1),  # it says that the latter are not compared
         sensitive_features=part.sensitive,
@@ -183,7 +151,7 @@ def _audit(scores: np.ndarray, part: Task, record: dict[str, Any], when: str) ->
         positive_label=label.positive,
         keep=list(map(str, part.X.columns)),  # the model knows them all
         continuous=continuous_names(part.sensitive),
-        notions=record["notion"],
+        notions=part.notions,
         random_state=record["seed"],
         verbose=True,
     )
@@ -197,10 +165,51 @@ def _audit(scores: np.ndarray, part: Task, record: dict[str, Any], when: str) ->
     )
 
 
+def _page(record: dict[str, Any], curve: pd.DataFrame | None, audits: dict[str, str]) -> str:
+    """Return the report on a model, an HTML page that makes no request."""
+    violation, picture = chosen_violation(record["notion"]), None
+    if curve is not None:
+        named = {"one model for each α": curve}
+        picture = inline_svg(draw(named, violation, record["metrics"]["after"]["test"]))
+    titles = {notion.name: notion.title for notion in NOTIONS}
+    page = templates("otfair.cli").get_template("fit.html")
+    return page.render(
+        record=record,
+        metrics=METRICS,
+        curve=picture,
+        audits=audits,
+        notion=" and ".join(titles[name] for name in record["notion"]),
+        violation_name=UNFAIRNESS[violation],
+        limit=against_limit(record),
+    )
+
+
 def _says(record: dict[str, Any]) -> str:
     people, limit = record["people"], against_limit(record)
+    columns = {"": list(METRICS.values())}
+    for when, judged in record["metrics"].items():
+        columns |= {f"{when}, {part}": [of[m] for m in METRICS] for part, of in judged.items()}
     return (
         f"trained on {people['train']} people, judged on {people['test']} others; before: no "
         f"fairness, after: alpha {record['alpha']:.3g}\n\n"
-        f"{text_table(metrics_table(record))}" + (f"\n\n{limit}" if limit else "")
+        f"{text_table(pd.DataFrame(columns))}" + (f"\n\n{limit}" if limit else "")
+    )
+
+
+def against_limit(record: dict[str, Any]) -> str:
+    """Say how the violation on people kept out compares with the one asked for, if one was."""
+    limit, share = record["max_violation"], record["validation_fraction"]
+    if limit is None:
+        return ""
+    chosen = f"{100 * share:g} % of the training people, not trained on" if share else ""
+    test = record["metrics"]["after"]["test"]["violation"]
+    said = (
+        f"Asked for: a violation of at most {limit:g} on {chosen or 'the training people'}, where "
+        f"it is {record['violation']:.3f}. On people kept out it is {test:.3f}"
+    )
+    if test <= limit:
+        return f"{said}."
+    hint = "" if share else "; --validation-fraction 0.2 would choose by people not trained on"
+    return (
+        f"{said}, above what was asked for: what holds for some people need not for others{hint}."
     )
