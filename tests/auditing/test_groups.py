@@ -128,9 +128,9 @@ def test_settings_that_can_not_be_kept_are_refused():
 
 def test_distances_that_notions_share_are_measured_once(monkeypatch):
     measured = []
-    one = _distances.DistanceMeasure.to_types
+    one = _distances.Distances.to_types
     monkeypatch.setattr(
-        _distances.DistanceMeasure, "to_types", lambda *args: measured.append(1) or one(*args)
+        _distances.Distances, "to_types", lambda *args: measured.append(1) or one(*args)
     )
     notions = ["demographic_parity", ConditionalParity(control="b"), "equalized_odds"]
     a = audit(X=X, notions=notions)

@@ -35,23 +35,16 @@ def find_regions(
     found = []
     for name in features.table.columns:
         codes, values = binned(features.table[name], w)
-        inside = codes >= 0
-        K, at = len(values), codes[inside]
-        people, scored = (np.bincount(at, x[inside], K) / x.sum() for x in (w, score))
-        counts = np.bincount(at, minlength=K)
+        K = len(values)
+        people, scored = (np.bincount(codes, x, K) / x.sum() for x in (w, score))
         gives, receives = (_shares(x, codes, K) for x in (given, received))
         found += [
             Region(
-                column=str(name),
-                value=values[k],
-                people=float(people[k]),
-                score=float(scored[k]),
-                given=gives[k],
-                received=receives[k],
+                column=str(name), value=values[k], people=float(people[k]), score=float(scored[k]),
+                given=gives[k], received=receives[k],
             )
-            for k in range(K)
-            if counts[k] >= min(LEAST_PEOPLE, n // 4)
-        ]
+            for k in np.flatnonzero(np.bincount(codes, minlength=K) >= min(LEAST_PEOPLE, n // 4))
+        ]  # fmt: skip
     return tuple(sorted(found, key=lambda region: -region.excess)[:SHOWN])
 
 
@@ -61,12 +54,10 @@ def _shares(mass: np.ndarray, codes: np.ndarray, K: int) -> list[Estimate]:
     All mass or none of it, in a few people, is no proof that it could not be otherwise.
     """
     total = mass.sum()
-    inside = codes >= 0
-    share = np.bincount(codes[inside], mass[inside], K) / total
-    squares = np.bincount(codes[inside], mass[inside] ** 2, K)
-    everything = float(mass @ mass)
+    share = np.bincount(codes, mass, K) / total
+    squares = np.bincount(codes, mass**2, K)
     # sum_i m_i^2 (1[i in value] - share)^2, over people.
-    spread = squares * (1 - 2 * share) + everything * share**2
+    spread = squares * (1 - 2 * share) + float(mass @ mass) * share**2
     error = np.sqrt(np.maximum(spread, 0.0)) / total
     low, high = np.clip(share - 1.96 * error, 0, 1), np.clip(share + 1.96 * error, 0, 1)
     count = effective_count(mass)

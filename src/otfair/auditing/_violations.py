@@ -24,11 +24,10 @@ def measure_violation(
     """Return correlations, differences and ratios; `counts` (R, n) are those of resamples."""
     h, w = data.scores, data.weight
     y = None if comparison.notion.within_labels else data.labels  # all alike within a label
-    names = [str(v) for v in comparison.groups.values]
-    G, S = len(names), len(comparison.strata.names)
-    inside = comparison.strata.codes >= 0
-    cells = np.where(inside, comparison.strata.codes * G + comparison.groups.codes, -1)
-    strata = np.where(inside, comparison.strata.codes, -1)
+    names, stratum_names = [str(v) for v in comparison.groups.values], comparison.strata.names
+    G, S = len(names), len(stratum_names)
+    strata, inside = comparison.strata.codes, comparison.strata.codes >= 0
+    cells = np.where(inside, strata * G + comparison.groups.codes, -1)
     centre, z = _centred(h, w, strata, S)  # centred numbers cancel less
     columns = [w, w * z, w * z**2, w * (h > threshold)] + ([] if y is None else [w * y])
     A = by_cell(cells, S * G, *columns)
@@ -59,7 +58,6 @@ def measure_violation(
     tied = np.abs(rows[0]) >= (1 - 1e-9) * largest[0]  # as two groups are, but for rounding
     worst = np.unravel_index(int(np.where(tied, rows[0], np.inf).argmin()), rows[0].shape)
     sizes = np.bincount(cells[inside], minlength=S * G).reshape(S, G)
-    stratum_names = comparison.strata.names
     within = f", {stratum_names[worst[0]]}" if stratum_names[worst[0]] else ""
 
     def group(stratum: int, g: int) -> Group:
@@ -75,14 +73,16 @@ def measure_violation(
             small=bool(sizes[stratum, g] < MIN_PEOPLE or wide),
         )
 
+    mean_difference, mean_ratio = _difference_and_ratio(mean)
+    rate_difference, rate_ratio = _difference_and_ratio(rate)
     return Violation(
         value=estimate(largest, 0.0, 1.0),
         worst=(comparison.attribute if s is not None else names[worst[1]]) + within,
         chance=float(np.percentile(off, 95)) if len(off) else float("nan"),
-        mean_difference=_spread(mean),
-        mean_ratio=_ratio(mean),
-        rate_difference=_spread(rate),
-        rate_ratio=_ratio(rate),
+        mean_difference=mean_difference,
+        mean_ratio=mean_ratio,
+        rate_difference=rate_difference,
+        rate_ratio=rate_ratio,
         groups=tuple(group(stratum, g) for stratum, g in np.argwhere(sizes)),
     )
 
@@ -135,13 +135,9 @@ def _correlations(
     return np.where(np.isfinite(rows) & (spread > least) & (own > ROUNDING), rows, 0.0)
 
 
-def _spread(values: np.ndarray) -> Estimate:
-    """Largest difference between groups of a stratum, (R, S, G)."""
+def _difference_and_ratio(values: np.ndarray) -> tuple[Estimate, Estimate]:
+    """Largest difference, and smallest ratio (1 where all are 0), within a stratum, (R, S, G)."""
     high, low = np.fmax.reduce(values, -1), np.fmin.reduce(values, -1)  # NaN where all are
-    return estimate(np.where(high > low, high - low, 0.0).max(-1), 0.0, 1.0)
-
-
-def _ratio(values: np.ndarray) -> Estimate:
-    """Smallest ratio of two groups of a stratum, (R, S, G); 1 where all are 0."""
-    high, low = np.fmax.reduce(values, -1), np.fmin.reduce(values, -1)
-    return estimate(np.where(high > 0, low / np.where(high > 0, high, 1.0), 1.0).min(-1), 0.0, 1.0)
+    difference = np.where(high > low, high - low, 0.0).max(-1)
+    ratio = np.where(high > 0, low / np.where(high > 0, high, 1.0), 1.0).min(-1)
+    return estimate(difference, 0.0, 1.0), estimate(ratio, 0.0, 1.0)

@@ -15,7 +15,7 @@ from otfair.auditing._reading import read
 from otfair.auditing._statistics import stratified_sample
 from otfair.auditing.costs import _solving
 from otfair.auditing.costs._costs import _interval
-from otfair.auditing.costs._distances import DistanceMeasure
+from otfair.auditing.costs._distances import Distances
 from otfair.auditing.costs._solving import representatives, solve, type_constraints
 from otfair.geometry import CostMatrix
 from otfair.metrics import draw_counts
@@ -37,9 +37,8 @@ def audited(data):
 
 @pytest.fixture(scope="module")
 def measure(audited):
-    return DistanceMeasure(
-        read_features(choose_columns(audited, (), ()), audited.weight), audited.weight, 1e-3, 0
-    )
+    features = read_features(choose_columns(audited, (), ()), audited.weight)
+    return Distances(audited, features, [], epsilon=1e-3, seed=0, reference=N, seconds=np.inf)
 
 
 def problems(audited, measure):
@@ -47,7 +46,7 @@ def problems(audited, measure):
     for notion in ("demographic_parity", "equalized_odds"):
         for c in compare(audited, read_notions(notion, labelled=True)):
             types, K = c.people.types.numpy(), len(c.people.type_names)
-            yield c, measure.to_types(types, K, audited.weight, audited.scores).nearest
+            yield c, measure.to_types(types, K).nearest
 
 
 def test_solving_in_rounds_is_solving_at_once(audited, measure, monkeypatch):

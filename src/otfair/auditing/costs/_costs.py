@@ -1,6 +1,6 @@
 """What it takes to be fair: the cheapest plan, its flows and pairs, and how sure its cost is.
 
-Maths: docs/audit.md. Distances to types are known, so the receivers of a problem are the types.
+Maths: docs/audit.md.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ def cost_of_fairness(
         return replace(cost, failure=f"no cheapest plan was found: {error}")
     pairs, shown = _pairs(comparison, solved.plan, distances, total)
     moved = float(pairs.mass.sum())
-    fair = _scores_after(data, pairs, total)
+    received, given = (
+        np.bincount(who, pairs.mass, len(h)) for who in (pairs.receiver, pairs.giver)
+    )
+    fair = data.scores + (received - given) * total / w  # the scores after the transport
     exact = _interval(people, solved, w * h, distances.nearest, counts)
     exact = exact if sampling is None else _combined(exact, sampling)
     try:
@@ -87,20 +90,19 @@ def _smooth(people: People, h: np.ndarray, distances: TypeDistances, exact: floa
     People drawn by their score make too much of chance, in the exact cost as in this one: of them
     it is the share of the exact cost that counts.
     """
-    shifted = distances.soft - min(0.0, float(distances.soft.min()))
     share = 1.0
     if distances.reference is None:
         few, scores = representatives(people, h, distances.soft_rows)
+        total = float(few.weight.numpy() @ scores)
     else:
         every = np.ones(len(distances.checked), dtype=bool)
         few, scores = drawn_representatives(people, people.weight.numpy() * h, distances, every)
-        of_few = solve(few, scores, distances.checked_nearest).value / float(
-            few.weight.numpy() @ scores
-        )
+        total = float(few.weight.numpy() @ scores)
+        of_few = solve(few, scores, distances.checked_nearest).value / total
         share = exact / of_few if of_few > 0 else 1.0
-    cost, constraints = CostMatrix(shifted), type_constraints(few)
-    answer = adjusted_otf(scores, cost, constraints, epsilon=distances.epsilon)
-    return share * answer.value / float(few.weight.numpy() @ scores)
+    shifted = CostMatrix(distances.soft - min(0.0, float(distances.soft.min())))
+    answer = adjusted_otf(scores, shifted, type_constraints(few), epsilon=distances.epsilon)
+    return share * answer.value / total
 
 
 def _least_moved(people: People, h: np.ndarray, counts: np.ndarray) -> Estimate:
@@ -184,22 +186,10 @@ def _flows(pairs: Pairs, names: tuple[str, ...]) -> tuple[Flow, ...]:
     mass = np.bincount(cells, pairs.mass, K * K)
     paid = np.bincount(cells, pairs.mass * pairs.distance, K * K)
     return tuple(
-        Flow(
-            giver=names[c // K],
-            receiver=names[c % K],
-            mass=float(mass[c]),
-            distance=float(paid[c] / mass[c]),
-        )
+        Flow(giver=names[c // K], receiver=names[c % K], mass=float(m), distance=float(paid[c] / m))
         for c in np.argsort(-mass, kind="stable")
-        if mass[c] > 0
+        if (m := mass[c]) > 0
     )
-
-
-def _scores_after(data: AuditData, pairs: Pairs, total: float) -> np.ndarray:
-    """Return the score of each person after the transport, (n,)."""
-    n = len(data)
-    change = np.bincount(pairs.receiver, pairs.mass, n) - np.bincount(pairs.giver, pairs.mass, n)
-    return np.asarray(data.scores + change * total / data.weight)
 
 
 def _correlation_left(data: AuditData, comparison: Comparison, fair: np.ndarray) -> float:

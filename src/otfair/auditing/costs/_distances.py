@@ -46,32 +46,107 @@ class TypeDistances:
         """Merge types: `parts` (K,) says which of `count` types each one becomes a part of."""
         if np.array_equal(parts, np.arange(count)):
             return self
-        n, eps = len(self.nearest), self.epsilon
-        nearest = np.empty((n, count), dtype=self.nearest.dtype)
-        person = np.empty((n, count), dtype=self.person.dtype)
-        soft = np.empty((len(self.soft), count))
-        checked_nearest = np.empty((len(self.checked), count))
-        for k in range(count):
-            some = np.flatnonzero(parts == k)
-            best = self.nearest[:, some].argmin(1)[:, None]
-            nearest[:, k] = np.take_along_axis(self.nearest[:, some], best, 1)[:, 0]
-            person[:, k] = np.take_along_axis(self.person[:, some], best, 1)[:, 0]
-            soft[:, k] = -eps * np.logaddexp.reduce(self.soft[:, some] / -eps, axis=1)
-            checked_nearest[:, k] = self.checked_nearest[:, some].min(1)
+        members, eps = [np.flatnonzero(parts == k) for k in range(count)], self.epsilon
+        best = np.stack([some[self.nearest[:, some].argmin(1)] for some in members], 1)
+        soft = [-eps * np.logaddexp.reduce(self.soft[:, some] / -eps, axis=1) for some in members]
+        checked_nearest = [self.checked_nearest[:, some].min(1) for some in members]
         return replace(
-            self, nearest=nearest, person=person, soft=soft, checked_nearest=checked_nearest
+            self,
+            nearest=np.take_along_axis(self.nearest, best, 1),
+            person=np.take_along_axis(self.person, best, 1),
+            soft=np.stack(soft, 1),
+            checked_nearest=np.stack(checked_nearest, 1),
         )
 
 
-class DistanceMeasure:
-    """Distances between the people of a table, in units of the typical one."""
+class Distances:
+    """Distances from people to types, in units of the typical distance between two people.
 
-    def __init__(self, features: Features, weight: np.ndarray, epsilon: float, seed: int) -> None:
-        self.features, self.n, self.epsilon, self.seed = features, len(weight), epsilon, seed
+    They are measured once for the comparisons that divide people alike. Where all of them would
+    take longer than `seconds`, only a sample of people may receive score.
+    """
+
+    def __init__(
+        self, data: AuditData, features: Features, comparisons: list[Comparison], *,
+        epsilon: float, seed: int, reference: int | None, seconds: float,
+    ) -> None:  # fmt: skip
+        self.features, self.epsilon, self.seed, self.size = features, epsilon, seed, reference
+        self.n, self.weight = len(data), data.weight
+        self.mass = data.weight * np.maximum(data.scores, MIN_SCORE)
         some = np.sort(np.random.default_rng(seed).permutation(self.n)[:MEDIAN_OF])
-        self.scale = median_distance(features.encode(some), weight[some])
+        self.scale = median_distance(features.encode(some), self.weight[some])
+        self._last: tuple[object, TypeDistances] | None = None
+        if reference is None:
+            nearest, soft = self._seconds_per_pair()
+            passes = len({c.fine_key for c in comparisons})
+            # As many people as may receive are measured to all, to say what the sample adds.
+            whole, sampled = passes * (nearest + soft), passes * (2 * nearest + soft)
+            self.size = reference_size(self.n, whole, sampled, seconds)
 
-    def seconds_per_pair(self) -> tuple[float, float]:
+    def of(self, comparison: Comparison) -> TypeDistances:
+        """Return the distances to the types of one comparison."""
+        fine, count = comparison.fine, int(comparison.fine.max()) + 1
+        if self._last is None or self._last[0] != comparison.fine_key:
+            self._last = None  # the old ones go before the new ones come
+            self._last = (comparison.fine_key, self.to_types(fine, count))
+        parts = np.zeros(count, dtype=np.int64)
+        parts[fine] = comparison.people.types.numpy()
+        return self._last[1].merged(parts, len(comparison.people.type_names))
+
+    def to_types(self, types: np.ndarray, count: int) -> TypeDistances:
+        """Measure from all people to each of `count` types, through a sample if one is needed.
+
+        As many people, drawn by their mass, are measured to all people to check a sample.
+        """
+        people, size = np.arange(self.n), self.size or self.n
+        chosen = stratified_sample(types, count, size, [self.seed])
+        there, own = self.features.encode(chosen), types[chosen]
+        digits = np.float32 if self.n * count > SINGLE else np.float64
+        nearest = np.empty((self.n, count), dtype=digits)
+        person = np.empty((self.n, count), dtype=np.int32)
+        for b in gen_batches(self.n, BLOCK):
+            cloud = self._cloud(self.features.encode(people[b]), there)
+            found = cloud.nearest_distances(own, n_types=count)
+            nearest[b], person[b] = found.values.numpy(), chosen[found.person.numpy()]
+        nearest[people, types], person[people, types] = 0.0, people
+        if len(chosen) < self.n:
+            checked = soft_rows = sample_by_mass(types, count, self.mass, size, [self.seed, 1])
+            checked_nearest, soft = self._to_all(checked, types, count)
+        else:
+            checked, checked_nearest = people[:0], nearest[:0]
+            soft_rows = stratified_sample(types, count, MAX_SOFT // count, [self.seed, 2])
+            batches = gen_batches(len(soft_rows), BLOCK)
+            soft = np.concatenate([self._to_all(soft_rows[b], types, count)[1] for b in batches])
+        return TypeDistances(
+            nearest=nearest,
+            person=person,
+            soft_rows=soft_rows,
+            soft=soft,
+            epsilon=self.epsilon,
+            reference=chosen if len(chosen) < self.n else None,
+            checked=checked,
+            checked_nearest=checked_nearest,
+            stratum=types[checked],
+            stratum_mass=np.bincount(types, self.mass, count),
+        )
+
+    def _to_all(
+        self, rows: np.ndarray, types: np.ndarray, count: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Nearest and soft distances of some people to all people of each type, (r, K) twice."""
+        here, eps = self.features.encode(rows), self.epsilon
+        nearest = np.full((len(rows), count), np.inf)
+        exponent = np.full((len(rows), count), -np.inf)
+        for b in gen_batches(self.n, BLOCK):
+            cloud = self._cloud(here, self.features.encode(np.arange(self.n)[b]))
+            hard = cloud.nearest_distances(types[b], n_types=count).values.numpy()
+            soft = cloud.soft_distances(types[b], eps, self.weight[b], count).values.numpy()
+            np.minimum(nearest, hard, out=nearest)
+            np.logaddexp(exponent, soft / -eps, out=exponent)
+        nearest[np.arange(len(rows)), types[rows]] = 0.0
+        return nearest, -eps * exponent
+
+    def _seconds_per_pair(self) -> tuple[float, float]:
         """Measure how long a pair of people takes, for the nearest one and for soft distances."""
         some = self.features.encode(np.arange(min(self.n, TIMED)))
         types = np.zeros(len(some), dtype=np.int64)
@@ -85,119 +160,8 @@ class DistanceMeasure:
             soft.append(time.perf_counter() - between)
         return min(nearest) / len(some) ** 2, min(soft) / len(some) ** 2
 
-    def to_types(
-        self,
-        types: np.ndarray,
-        count: int,
-        weight: np.ndarray,
-        mass: np.ndarray,
-        size: int | None = None,
-    ) -> TypeDistances:
-        """Measure from all people to every type, through `size` people (None: all).
-
-        As many people, drawn by their `mass`, are measured to all people to check a sample.
-        """
-        people, size = np.arange(self.n), size or self.n
-        chosen = stratified_sample(types, count, size, [self.seed])
-        there, own = self.features.encode(chosen), types[chosen]
-        digits = np.float32 if self.n * count > SINGLE else np.float64
-        nearest = np.empty((self.n, count), dtype=digits)
-        person = np.empty((self.n, count), dtype=np.int32)
-        for b in gen_batches(self.n, BLOCK):
-            cloud = self._cloud(self.features.encode(people[b]), there)
-            found = cloud.nearest_distances(own, n_types=count)
-            nearest[b], person[b] = found.values.numpy(), chosen[found.person.numpy()]
-        nearest[people, types], person[people, types] = 0.0, people
-        if len(chosen) < self.n:
-            checked = sample_by_mass(types, count, mass, size, [self.seed, 1])
-            checked_nearest, soft = self._to_all(checked, types, count, weight)
-            soft_rows = checked
-        else:
-            checked, checked_nearest = people[:0], nearest[:0]
-            soft_rows = stratified_sample(types, count, MAX_SOFT // count, [self.seed, 2])
-            soft = np.concatenate(
-                [
-                    self._to_all(soft_rows[b], types, count, weight)[1]
-                    for b in gen_batches(len(soft_rows), BLOCK)
-                ]
-            )
-        return TypeDistances(
-            nearest=nearest,
-            person=person,
-            soft_rows=soft_rows,
-            soft=soft,
-            epsilon=self.epsilon,
-            reference=chosen if len(chosen) < self.n else None,
-            checked=checked,
-            checked_nearest=checked_nearest,
-            stratum=types[checked],
-            stratum_mass=np.bincount(types, mass, count),
-        )
-
-    def _to_all(
-        self, rows: np.ndarray, types: np.ndarray, count: int, weight: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Nearest and soft distances of some people to all people of each type, (r, K) twice."""
-        here, eps = self.features.encode(rows), self.epsilon
-        nearest = np.full((len(rows), count), np.inf)
-        exponent = np.full((len(rows), count), -np.inf)
-        for b in gen_batches(self.n, BLOCK):
-            cloud = self._cloud(here, self.features.encode(np.arange(self.n)[b]))
-            hard = cloud.nearest_distances(types[b], n_types=count).values.numpy()
-            soft = cloud.soft_distances(types[b], eps, weight[b], count).values.numpy()
-            np.minimum(nearest, hard, out=nearest)
-            np.logaddexp(exponent, soft / -eps, out=exponent)
-        nearest[np.arange(len(rows)), types[rows]] = 0.0
-        return nearest, -eps * exponent
-
     def _cloud(self, here: np.ndarray, there: np.ndarray) -> PointCloud:
         return PointCloud(here, there, scale=self.scale)
-
-
-class Distances:
-    """Distances to types, measured once for the comparisons that divide people alike.
-
-    Where all of them would take longer than `seconds`, only a sample may receive score.
-    """
-
-    def __init__(
-        self,
-        data: AuditData,
-        features: Features | None,
-        comparisons: list[Comparison],
-        *,
-        epsilon: float,
-        seed: int,
-        reference: int | None,
-        seconds: float,
-    ) -> None:
-        w = self._weight = data.weight
-        self._mass = w * np.maximum(data.scores, MIN_SCORE)
-        self._measure = None if features is None else DistanceMeasure(features, w, epsilon, seed)
-        self._reference = reference
-        if self._measure is not None and reference is None:
-            nearest, soft = self._measure.seconds_per_pair()
-            passes = len({c.fine_key for c in comparisons})
-            # As many people as may receive are measured to all, to say what the sample adds.
-            self._reference = reference_size(
-                len(data), passes * (nearest + soft), passes * (2 * nearest + soft), seconds
-            )
-        self._last: tuple[object, TypeDistances] | None = None
-
-    def of(self, comparison: Comparison) -> TypeDistances | None:
-        """Return the distances to the types of one comparison; None without features."""
-        if self._measure is None:
-            return None
-        fine, count = comparison.fine, int(comparison.fine.max()) + 1
-        if self._last is None or self._last[0] != comparison.fine_key:
-            self._last = None  # the old ones go before the new ones come
-            measured = self._measure.to_types(
-                fine, count, self._weight, self._mass, self._reference
-            )
-            self._last = (comparison.fine_key, measured)
-        parts = np.zeros(count, dtype=np.int64)
-        parts[fine] = comparison.people.types.numpy()
-        return self._last[1].merged(parts, len(comparison.people.type_names))
 
 
 def reference_size(n: int, whole: float, sampled: float, budget: float) -> int | None:

@@ -61,22 +61,21 @@ def pairs(audit: Audit, finding: Finding) -> list[Pair]:
             for name, spread in zip(table.columns, spreads)
         ]
         compared.sort(key=lambda row: not row[3])
-        out.append(
-            Pair(
-                number=k + 1,
-                giver=short(finding, types[found.giver_type[k]]),
-                receiver=short(finding, types[found.receiver_type[k]]),
-                giver_row=_row(audit, i),
-                receiver_row=_row(audit, j),
-                giver_score=float(h[i]),
-                receiver_score=float(h[j]),
-                mass=float(found.mass[k]),
-                distance=float(found.distance[k]),
-                features=compared[:SHOWN_FEATURES],
-                hidden=len(compared[SHOWN_FEATURES:]),
-                unlike=sum(row[3] for row in compared[SHOWN_FEATURES:]),
-            )
+        pair = Pair(
+            number=k + 1,
+            giver=short(finding, types[found.giver_type[k]]),
+            receiver=short(finding, types[found.receiver_type[k]]),
+            giver_row=_row(audit, i),
+            receiver_row=_row(audit, j),
+            giver_score=float(h[i]),
+            receiver_score=float(h[j]),
+            mass=float(found.mass[k]),
+            distance=float(found.distance[k]),
+            features=compared[:SHOWN_FEATURES],
+            hidden=len(compared[SHOWN_FEATURES:]),
+            unlike=sum(row[3] for row in compared[SHOWN_FEATURES:]),
         )
+        out.append(pair)
     return out
 
 

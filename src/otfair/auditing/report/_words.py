@@ -92,22 +92,20 @@ def decimal(value: float) -> str:
 
 def interval(e: Estimate | None, form: str = ".3f") -> str:
     """Write a figure with its interval in one line; `form` may be "cost" or "%" too."""
-    if e is None:
-        return "–"
     value, ends = _figures(e, form)
     return f"{value} ({ends})" if ends else value
 
 
 def cell(e: Estimate | None, form: str = ".3f") -> Markup | str:
     """Write a figure with its interval below it, for the cell of a table."""
-    if e is None:
-        return "–"
     value, ends = _figures(e, form)
     return Markup('{} <span class="ci">{}</span>').format(value, ends) if ends else value
 
 
-def _figures(e: Estimate, form: str) -> tuple[str, str]:
+def _figures(e: Estimate | None, form: str) -> tuple[str, str]:
     """Return the value and the ends of its interval, "" where it has none."""
+    if e is None:
+        return "–", ""
     value, low, high = (
         decimal(x) if form == "cost" else f"{100 * x:.1f}" if form == "%" else f"{x:{form}}"
         for x in (e.value, e.low, e.high)
