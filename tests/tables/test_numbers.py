@@ -33,6 +33,11 @@ def test_thousands_are_no_decimals(texts, decimal):
     )
 
 
+def test_percentages_are_said_to_be_so():
+    remark = typed(pd.Series(["48%", "7%"]), ".", np.array([2, 3]))[1]
+    assert remark == "values such as '48%' (line 2) are percentages; remove the % to have numbers"
+
+
 def test_points_where_commas_were_announced_are_told():
     column, remark = typed(pd.Series(["0.5", "0.25", "1,5"]), ",", LINES)
     assert column.tolist() == ["0.5", "0.25", "1,5"]

@@ -54,6 +54,14 @@ def test_gzip_is_told_by_content(tmp_path):
     assert table.format == "CSV, comma, utf-8, gzipped"
 
 
+def test_codes_are_text_and_a_question_mark_is_a_gap(tmp_path):
+    table = read_table(written(tmp_path, "age;zip;job\n31;01234;cook\n45;90210;?\n"))
+    types = table.frame.dtypes.astype(str).to_dict()
+    assert types == {"age": "int64", "zip": "category", "job": "category"}
+    assert table.frame["job"].isna().sum() == 1
+    assert table.format == "CSV, semicolon, utf-8"
+
+
 @pytest.mark.parametrize("zipped", [False, True])
 def test_parquet_is_told_by_content(tmp_path, zipped):
     frame = pd.DataFrame({"age": [31, 45], "job": ["cook", "clerk"], "score": [0.5, 0.25]})
@@ -259,6 +267,7 @@ def test_sensitive_columns_by_kind():
     assert read["share"].dtype == np.float64
     assert read["flag"].tolist() == ["True", "False", "True"]
     assert read_sensitive(TABLE, ["a:b:continuous"])["a:b"].dtype == np.float64
+    assert read["code"].dtype == object
 
 
 def test_a_column_with_a_colon_wins_over_a_kind():
@@ -302,6 +311,8 @@ def test_names():
     assert split_names(["a, b", "c", "a"], ["a", "b", "c"]) == ["a", "b", "c"]
     assert split_names(["a,b"], ["a,b"]) == ["a,b"]
     assert split_names([" a,b"], ["a", "b", " a,b"]) == [" a,b"]
+    incomes = ["age", "job", "income, gross"]
+    assert split_names(["age,job,income, gross"], incomes) == incomes
     names = ["age", "has, comma", "x,y,z"]
     assert split_names(["age,has, comma,x,y,z"], names) == names
     assert split_names(["age,has, coma,,x"], names) == ["age", "has", "coma", "x"]

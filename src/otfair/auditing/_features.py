@@ -12,14 +12,13 @@ import pandas as pd
 from otfair.auditing._reading import AuditData
 from otfair.tables import (
     MANY_VALUES,
-    Copies,
     Reason,
     TableEncoder,
     Why,
+    explain_copy,
     is_number,
-    label_column,
+    known_column,
     plain_text,
-    sensitive_column,
     unsuited,
 )
 
@@ -56,10 +55,9 @@ def choose_columns(data: AuditData, drop: Iterable[str], keep: Iterable[str]) ->
         return Choice(columns={}, left_out={}, notes=())
     dropped, named = (_known(names, what, X) for names, what in ((drop, "drop"), (keep, "keep")))
     sensitive = {str(c.name) for c in data.columns}
-    known = [sensitive_column(str(c.name), c.values) for c in data.columns]
+    known = [known_column(c.values, sensitive=str(c.name)) for c in data.columns]
     if data.labels is not None and len(np.unique(data.labels)) > 1:
-        known.append(label_column(data.labels))
-    copies = Copies(known, data.scores)
+        known.append(known_column(data.labels))
     left_out: dict[str, Reason] = {}
     notes, kept = [], {}
     for name in X.columns:
@@ -72,7 +70,7 @@ def choose_columns(data: AuditData, drop: Iterable[str], keep: Iterable[str]) ->
         else:
             why = unsuited(str(name), column, guess=name not in named)
         if why is None:
-            why, said = copies.explain(column)
+            why, said = explain_copy(column, known, data.scores)
             if why is not None and name in named:
                 said, why = [Reason(why.why, f"{why}, and used as it was named")], None
         notes += [f"{name}: {'; '.join(said)}"] if said else []

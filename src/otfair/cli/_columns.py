@@ -8,20 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from otfair.tables import (
-    MAX_GROUPS,
-    Table,
-    TableError,
-    is_number,
-    nearest,
-    plain_text,
-    shown,
-)
+from otfair.tables import MAX_GROUPS, Table, TableError, is_number, nearest, plain_text, shown
 
 
 def require_columns(table: Table, names: Iterable[str], option: str) -> list[str]:
     """Return the names, all of which the table must have."""
-    known = [str(c) for c in table.frame.columns]
+    known = table.columns
     absent = [name for name in names if name not in known]
     if absent:
         hint = nearest(absent[0], known)
@@ -34,14 +26,7 @@ def require_columns(table: Table, names: Iterable[str], option: str) -> list[str
 
 
 def split_names(given: Iterable[str], columns: Iterable[str]) -> list[str]:
-    """Split "a,b" into names; a comma may be part of one where a column is called so.
-
-    Examples
-    --------
-    >>> from otfair.cli._columns import split_names
-    >>> split_names(["age,job,income, gross"], ["age", "job", "income, gross"])
-    ['age', 'job', 'income, gross']
-    """
+    """Split "a,b" into names; a comma may be part of one where a column is called so."""
     known, out = set(columns), []
     for text in given:
         if text in known:
@@ -56,29 +41,24 @@ def split_names(given: Iterable[str], columns: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(name for name in out if name))
 
 
+def named_columns(table: Table, given: Iterable[str], option: str) -> list[str]:
+    """Return the columns of a table that texts such as "a,b" name."""
+    return require_columns(table, split_names(given, table.columns), option)
+
+
 def read_sensitive(table: Table, given: Iterable[str]) -> pd.DataFrame:
     """Return sensitive columns given as "sex", "age:continuous" or "code:categorical".
 
     A column whose name holds a colon is meant where the whole text is its name. Numbers that are
     to be groups become text; those that are to be continuous become floats.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from otfair.cli._columns import read_sensitive
-    >>> from otfair.tables import Table
-    >>> table = Table(frame=pd.DataFrame({"age": [30, 40], "code": [1, 2]}), source="people")
-    >>> read_sensitive(table, ["age:continuous", "code:categorical"]).dtypes.astype(str).to_dict()
-    {'age': 'float64', 'code': 'object'}
     """
-    columns = list(table.frame.columns)
     out: dict[str, Any] = {}
     for text in given:
         name, _, kind = text.rpartition(":")
-        if text in columns or not name:
+        if text in table.columns or not name:
             name, kind = text, ""
         elif kind not in ("continuous", "categorical"):
-            if name in columns:
+            if name in table.columns:
                 raise TableError(
                     f"--sensitive {text}: received {kind!r}, which is no kind of column. Write "
                     f"{name}:continuous or {name}:categorical."
@@ -104,8 +84,7 @@ def continuous_names(sensitive: pd.DataFrame) -> list[str]:
 def _as_kind(table: Table, name: str, kind: str) -> Any:
     """Return a sensitive column as floats, integers or text; missing values stay missing."""
     column = table.frame[name]
-    gaps = column.isna()
-    numeric = is_number(column)
+    gaps, numeric = column.isna(), is_number(column)
     if kind == "continuous":
         if not numeric:
             value, place, count = table.no_number(name)

@@ -45,9 +45,8 @@ def output_folder(target: Path, names: tuple[str, ...], force: bool) -> Iterator
 def _check(target: Path, names: tuple[str, ...], force: bool) -> None:
     record = names[0]
     if target.is_dir():
-        for name in names:
-            if (target / name).is_dir():
-                raise TableError(f"{target / name} is a folder; choose another one with -o.")
+        if folders := [target / name for name in names if (target / name).is_dir()]:
+            raise TableError(f"{folders[0]} is a folder; choose another one with -o.")
         if any(target.iterdir()) and not _is_record(target / record) and not force:
             raise TableError(
                 f"{target} holds other files, and no {record} of an earlier run. Choose another "
@@ -70,11 +69,9 @@ def _publish(stage: Path, target: Path, names: tuple[str, ...]) -> None:
         return
     staged = {file.name for file in stage.iterdir()}
     assert staged <= set(names), staged
-    kept, moves = unfinished_path(target), []
+    kept = unfinished_path(target)
     kept.mkdir()
-    for name in names:
-        if (target / name).exists():
-            moves.append((target / name, kept / name))
+    moves = [(target / name, kept / name) for name in names if (target / name).exists()]
     # The record comes last: without it nothing reads the folder.
     moves += [(stage / name, target / name) for name in reversed(names) if name in staged]
     done: list[tuple[Path, Path]] = []

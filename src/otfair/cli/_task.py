@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import reduce
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -15,20 +16,20 @@ import pandas as pd
 
 from otfair import __version__
 from otfair.auditing import Audit
-from otfair.cli._columns import read_sensitive, require_columns, split_names, without_gaps
+from otfair.cli._columns import named_columns, read_sensitive, require_columns, without_gaps
 from otfair.cli._options import UsageError
 from otfair.datasets import list_datasets, load_dataset
 from otfair.notions import DemographicParity, Notion, as_notion
 from otfair.tables import (
     Column,
-    Copies,
     Kind,
     Reason,
     Table,
     TableError,
     Why,
+    explain_copy,
     kind_of,
-    label_column,
+    known_column,
     label_names,
     label_values,
     likely_positive,
@@ -38,7 +39,6 @@ from otfair.tables import (
     positive_value,
     read_labels,
     read_table,
-    sensitive_column,
     shown,
     type_name,
     unsuited,
@@ -98,12 +98,7 @@ def load(options: argparse.Namespace) -> tuple[Table, list[str] | None]:
     name = str(options.table)
     if name not in list_datasets() or Path(name).is_file():
         try:
-            table = read_table(
-                name,
-                separator=options.separator,
-                encoding=options.encoding,
-                decimal=options.decimal,
-            )
+            table = read_table(name, options.separator, options.encoding, options.decimal)
         except TableError as error:
             if name == "-" or Path(name).suffix or Path(name).exists():
                 raise
@@ -113,7 +108,7 @@ def load(options: argparse.Namespace) -> tuple[Table, list[str] | None]:
     data = load_dataset(name, data_home=getattr(options, "data_home", None))
     label = pd.DataFrame({SAVED_LABEL: data.y})
     frame = pd.concat([data.sensitive_features, data.X, label], axis=1)
-    return Table(frame=frame, source=f"dataset {name}", format="dataset"), list(data.X.columns)
+    return Table(frame, source=f"dataset {name}", format="dataset"), list(data.X.columns)
 
 
 def read_task(options: argparse.Namespace) -> Task:
@@ -132,10 +127,8 @@ def read_task(options: argparse.Namespace) -> Task:
     rows, dropped = complete_rows(pd.concat([table.frame[[name]], sensitive], axis=1))
     labels = table.frame.loc[rows, name].reset_index(drop=True)
     y, label, said = read_label(labels, options.positive)
-    X, people = (
-        table.frame.loc[rows, features].reset_index(drop=True),
-        without_gaps(sensitive, rows),
-    )
+    X = table.frame.loc[rows, features].reset_index(drop=True)
+    people = without_gaps(sensitive, rows)
     copies, warned = find_copies(X, people, labels, y, named=options.features is not None)
     for line in warned:
         warnings.warn(line, stacklevel=2)  # now, and not only when all is done
@@ -153,26 +146,21 @@ def read_task(options: argparse.Namespace) -> Task:
 
 
 def find_copies(
-    X: pd.DataFrame,
-    sensitive: pd.DataFrame,
-    labels: pd.Series[Any],
-    y: np.ndarray,
-    *,
-    named: bool,
+    X: pd.DataFrame, sensitive: pd.DataFrame, labels: pd.Series[Any], y: np.ndarray, named: bool
 ) -> tuple[list[str], list[str]]:
     """Return features that are sensitive, or the label, under another name, and lines about them.
 
     Where the user named the features all are kept; lines also tell of columns whose values each go
     with one group, or label, only.
     """
-    known = [label_column(v) for v in (y, labels.astype(object).map(plain_text).to_numpy())]
+    known = [known_column(v) for v in (y, labels.astype(object).map(plain_text).to_numpy())]
     for name in sensitive:
         column = Column(str(name), sensitive[name].to_numpy())
         values = column.values if looks_categorical(column) else column.values.astype(np.float64)
-        known.append(sensitive_column(str(name), values))
-    spotted, found, lines = Copies(known, seen="the model learns from it"), [], []
+        known.append(known_column(values, sensitive=str(name)))
+    found, lines = [], []
     for name in map(str, X.columns):
-        copied, notes = spotted.explain(X[name])
+        copied, notes = explain_copy(X[name], known, seen="the model learns from it")
         reasons = notes if copied is None else [copied]
         leak = " (leakage)" * any(reason.why is Why.LABEL_COPY for reason in reasons)
         if copied is not None and not named:
@@ -221,12 +209,11 @@ def choose_features(
     known: Sequence[str] | None = None,
 ) -> tuple[list[str], list[str]]:
     """Return the feature columns, and notes on those that were left out unasked."""
-    columns = [str(c) for c in table.frame.columns]
-    dropped = require_columns(table, split_names(drop, columns), "--drop")
-    left = list(known or columns)  # those of a dataset are known to be features
+    dropped = named_columns(table, drop, "--drop")
+    left = list(known or table.columns)  # those of a dataset are known to be features
     reasons: dict[str, Reason] = {}
     if features is not None:
-        left = require_columns(table, split_names(features, columns), "--features")
+        left = named_columns(table, features, "--features")
         if wrong := [c for c in left if c in taken]:
             raise TableError(
                 f"--features names {wrong[0]!r}, which is the label or sensitive: predicting would "
@@ -242,13 +229,10 @@ def choose_features(
     notes += remarks(table, left)
     if any(reason.why is Why.IDENTIFIER for reason in reasons.values()):
         notes.append("a column that is no identifier is used if --features names it")
-    chosen = [c for c in left if c not in reasons]
-    if not chosen:
-        raise TableError(f"no feature is left of {table.source}; name some with --features.")
-    return chosen, notes
+    return [c for c in left if c not in reasons], notes
 
 
-def remarks(table: Table, columns: Sequence[str]) -> list[str]:
+def remarks(table: Table, columns: Iterable[str]) -> list[str]:
     """Return what is to be said of columns that are, or could have been, numbers."""
     return [f"column {c!r}: {table.remarks[c]}" for c in columns if c in table.remarks]
 
@@ -294,11 +278,8 @@ def read_label(column: pd.Series[Any], positive: str | None) -> tuple[np.ndarray
 
 def read_notion(names: Sequence[str] | None) -> Notion:
     """Return the notions of these names, stacked; demographic parity by default."""
-    first, *others = dict.fromkeys(names or [DemographicParity.name])
-    notion = as_notion(first)
-    for other in others:
-        notion = notion & other
-    return notion
+    given = map(as_notion, dict.fromkeys(names or [DemographicParity.name]))
+    return reduce(lambda first, other: first & other, given)
 
 
 def smaller(task: Task, rows: np.ndarray) -> Task:

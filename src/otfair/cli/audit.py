@@ -24,7 +24,7 @@ import pandas as pd
 
 from otfair._io.arrays import ArgumentError
 from otfair.auditing import NO_DISTANCES, Audit, Places, audit
-from otfair.cli._columns import continuous_names, read_sensitive, require_columns, split_names
+from otfair.cli._columns import continuous_names, named_columns, read_sensitive, require_columns
 from otfair.cli._options import (
     Outcome,
     UsageError,
@@ -95,24 +95,22 @@ def run(options: argparse.Namespace) -> Outcome:
         if notion.within_labels and options.label is None:
             raise UsageError(f"--notion {notion.name} needs --label: the column of outcomes")
     table, _ = load(options)
-    columns = [str(c) for c in table.frame.columns]
-    taken = require_columns(table, [options.score], "--score")
     sensitive = read_sensitive(table, options.sensitive)
-    if options.label is not None:
-        taken += require_columns(table, [options.label], "--label")
-    weight = [] if options.weight is None else [options.weight]
-    taken += [*require_columns(table, weight, "--weight"), *sensitive.columns]
-    control = require_columns(table, split_names(options.control, columns), "--control")
+    single = {option: getattr(options, option) for option in ("score", "label", "weight")}
+    taken = [
+        *(require_columns(table, [c], f"--{o}")[0] for o, c in single.items() if c is not None),
+        *sensitive.columns,
+    ]
+    control = named_columns(table, options.control, "--control")
     if twice := {name for name in taken if (taken + control).count(name) > 1}:
         raise TableError(
             f"{min(twice)!r} can't be two of --score, --label, --weight, --sensitive and --control."
         )
     if options.features is None:
-        features = [c for c in columns if c not in taken or c in sensitive]  # it says why not
+        features = [c for c in table.columns if c not in taken or c in sensitive]  # it says why not
     else:
-        chosen = split_names(options.features, columns)
-        features = require_columns(table, chosen, "--features")
-    dropped = require_columns(table, split_names(options.drop, columns), "--drop")
+        features = named_columns(table, options.features, "--features")
+    dropped = named_columns(table, options.drop, "--drop")
     labels, outcome, notes = _labels(table.frame, options)
     kept = [c for c in features if c not in dropped]
     notes += [] if kept else [NO_DISTANCES]
@@ -130,7 +128,7 @@ def run(options: argparse.Namespace) -> Outcome:
             notions=list(dict.fromkeys(options.notion)) if options.notion else None,
             threshold=options.threshold,
             skip_unscored=options.skip_unscored,
-            sample_weight=_weight(table, weight[0]) if weight else None,
+            sample_weight=_weight(table, options.weight),
             control_features=table.frame[control] if control else None,
             continuous=continuous_names(sensitive),
             keep=kept if options.features is not None else (),
@@ -140,8 +138,8 @@ def run(options: argparse.Namespace) -> Outcome:
             verbose=True,
         )
         title = options.title or f"{options.score} of {Path(table.source).name}"
-        numbers = [*kept, options.score, *weight, *sensitive.columns]
-        found = described(found, table, title, remarks(table, list(dict.fromkeys(numbers))))
+        numbers = dict.fromkeys([*kept, options.score, options.weight, *sensitive.columns])
+        found = described(found, table, title, remarks(table, numbers))
         found = replace(found, places=_places(table))
         if part is not None:
             (found.to_json if part.suffix == ".json" else found.to_html)(part)
@@ -174,24 +172,18 @@ def _places(table: Table) -> Places:
 
 def _outcome(found: Audit, source: str, notes: list[str], options: argparse.Namespace) -> Outcome:
     limit, worst, summary = options.fail_above, float(found.worst), found.summary()
-    summary["interval"] = [
-        f"{low:.3f} to {high:.3f}"
-        for low, high in zip(summary["violation_low"], summary["violation_high"])
-    ]
+    ends = zip(summary["violation_low"], summary["violation_high"])
+    summary["interval"] = [f"{low:.3f} to {high:.3f}" for low, high in ends]
     failed = limit is not None and worst > limit
     record = found.record
-    lost = [
-        f"{count} row{' is' if count == 1 else 's are'} left out: {why}"
-        for why, count in record.dropped.items()
-    ]
+    rows = {why: "row is" if n == 1 else "rows are" for why, n in record.dropped.items()}
+    lost = [f"{n} {rows[why]} left out: {why}" for why, n in record.dropped.items()]
     unused = [f"column {c!r} is no feature: {why}" for c, why in record.columns_left_out.items()]
     if any(why.is_guess for why in record.columns_left_out.values()):
         unused.append("a column that only looks so is used if --features names it")
     notes = [*notes, *lost, *unused, *record.notes]
-    said = [
-        f"{source}: {record.rows_used} people, largest violation {worst:.4f}",
-        *(f"note: {note}" for note in notes),
-    ]
+    said = [f"{source}: {record.rows_used} people, largest violation {worst:.4f}"]
+    said += [f"note: {note}" for note in notes]
     shown = [column for column in SHOWN if column != "interval" or options.bootstrap]
     said += ["", text_table(summary[shown].rename(columns=SHOWN)), MEANING]
     if failed:
@@ -234,8 +226,10 @@ def _scores(table: Table, name: str, skip_unscored: bool) -> pd.Series[Any]:
     )
 
 
-def _weight(table: Table, name: str) -> pd.Series[Any]:
+def _weight(table: Table, name: str | None) -> pd.Series[Any] | None:
     """Return weights; one that is missing is none, so that its row is left out."""
+    if name is None:
+        return None
     column = table.frame[name]
     if not is_number(column):
         value, place, _ = table.no_number(name)

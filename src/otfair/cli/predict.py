@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from otfair.cli._columns import require_columns, split_names
+from otfair.cli._columns import named_columns, require_columns
 from otfair.cli._options import Outcome, add_reading, unit
 from otfair.cli._output import output_file
 from otfair.cli._task import load
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> Outcome:
     model, record = read_model(options.model)
     table, _ = load(options)
     X = features_of(table, model, record)
-    kept = require_columns(table, split_names(options.keep, map(str, table.frame)), "--keep")
+    kept = named_columns(table, options.keep, "--keep")
     if taken := [c for c in kept if c in ("score", "decision")]:
         raise TableError(
             f"--keep {taken[0]} would stand beside the column of that name; rename it."

@@ -31,7 +31,7 @@ from otfair.models._validation import (
 )
 from otfair.models.boosters import BOOSTERS, Booster, TreeData
 from otfair.notions import STORED_NOTIONS, Notion
-from otfair.tables import EncodedColumn, TableEncoder, is_category, tree_matrix, two_classes
+from otfair.tables import EncodedColumn, TableEncoder, tree_matrix, two_classes
 
 
 @dataclass(frozen=True)
@@ -300,7 +300,7 @@ class OTFBoostingClassifier(FairClassifier[_Trees]):
             raw[kept],
             labels[kept],
             None if weight is None else weight[kept],
-            is_category(self.columns_),
+            np.array([column.levels is not None for column in self.columns_]),
             [column.name for column in self.columns_],
         )
         objective, self.balance_ = None, 1.0

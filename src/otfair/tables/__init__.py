@@ -6,14 +6,14 @@ from otfair.tables._columns import (
     as_columns,
     chosen_names,
     named,
+    same_people,
     to_columns,
     to_frame,
     to_series,
 )
-from otfair.tables._copies import Copies, label_column, sensitive_column
+from otfair.tables._copies import explain_copy, known_column
 from otfair.tables._encoded_column import EncodedColumn
-from otfair.tables._encoder import TableEncoder
-from otfair.tables._indexes import same_people
+from otfair.tables._encoder import TableEncoder, tree_matrix
 from otfair.tables._kinds import (
     MAX_CATEGORICAL_INTEGERS,
     MAX_GROUPS,
@@ -38,7 +38,6 @@ from otfair.tables._numbers import percentages
 from otfair.tables._read import Table, TableError, read_table
 from otfair.tables._suitability import MANY_VALUES, Reason, Why, unsuited
 from otfair.tables._text import listed, nearest, plain_text, shown
-from otfair.tables._tree_codes import is_category, tree_matrix
 
 __all__ = [
     "MANY_VALUES",
@@ -46,7 +45,6 @@ __all__ = [
     "MAX_GROUPS",
     "Column",
     "Columns",
-    "Copies",
     "EncodedColumn",
     "Kind",
     "Reason",
@@ -57,10 +55,10 @@ __all__ = [
     "as_columns",
     "binary_labels",
     "chosen_names",
-    "is_category",
+    "explain_copy",
     "is_number",
     "kind_of",
-    "label_column",
+    "known_column",
     "label_names",
     "label_values",
     "likely_positive",
@@ -76,7 +74,6 @@ __all__ = [
     "read_table",
     "read_two_classes",
     "same_people",
-    "sensitive_column",
     "shown",
     "to_columns",
     "to_frame",

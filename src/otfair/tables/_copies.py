@@ -1,7 +1,7 @@
 """Columns that tell what is audited: the sensitive attribute, label or score under another name.
 
 Distances that see them would find no two people of different groups, or scores, alike; a model that
-sees them would be told what it is to be fair about, or what it is to predict.
+sees them would know what it is to be fair about, or what it is to predict.
 """
 
 from __future__ import annotations
@@ -34,56 +34,39 @@ class Known:
     numbers: np.ndarray | None = None  # (n,) of a continuous attribute
 
 
-def sensitive_column(name: str, values: np.ndarray) -> Known:
-    """Return a sensitive column to compare others with; floats are numbers, all else groups."""
+def known_column(values: np.ndarray, sensitive: str | None = None) -> Known:
+    """Return labels to compare columns with, or a sensitive column; its floats are numbers."""
     codes, found = pd.factorize(values)
+    if sensitive is None:
+        return Known(Why.LABEL_COPY, "the label", codes, np.asarray(found))
     numbers = values if values.dtype.kind == "f" else None
-    what = f"the sensitive attribute {name!r}"
+    what = f"the sensitive attribute {sensitive!r}"
     return Known(Why.SENSITIVE_COPY, what, codes, np.asarray(found), numbers)
 
 
-def label_column(values: np.ndarray) -> Known:
-    """Return labels to compare columns with."""
-    codes, found = pd.factorize(values)
-    return Known(Why.LABEL_COPY, "the label", codes, np.asarray(found))
-
-
-class Copies:
-    """What columns are compared with: sensitive columns, labels and, where there are some, scores.
+def explain_copy(
+    column: pd.Series[Any],
+    known: Sequence[Known],
+    scores: np.ndarray | None = None,
+    seen: str = "distances see it",
+) -> tuple[Reason | None, list[Reason]]:
+    """Say why a column is left out, if so, and what is to be noted of one that is not.
 
     `seen` says who sees the columns that stay.
     """
-
-    def __init__(
-        self,
-        known: Sequence[Known],
-        scores: np.ndarray | None = None,
-        seen: str = "distances see it",
-    ) -> None:
-        self.known, self.scores, self.seen = known, scores, seen
-
-    def explain(self, column: pd.Series[Any]) -> tuple[Reason | None, list[Reason]]:
-        """Say why a column is left out, if so, and what is to be noted of one that is not."""
-        codes, values = pd.factorize(column, use_na_sentinel=False)
-        present = column.notna().to_numpy()
-        numbers = column.to_numpy(np.float64, na_value=np.nan) if is_number(column) else None
-        for known in self.known:
-            if _is_copy(codes, np.asarray(values, dtype=object), present, numbers, known):
-                return Reason(known.why, f"{known.what} under another name"), []
-        notes = []
-        if self.scores is not None:
-            found = _from_scores(self.scores, codes, present, numbers)
-            if found is not None and found is not ALONE:
-                return found, []
-            notes = [] if found is None else [found]
-        implied = {known.what: known.why for known in self.known if _tells(codes, known)}
-        notes += [
-            Reason(
-                why, f"it tells {what}, and {self.seen}: no two people of one value differ in it"
-            )
-            for what, why in implied.items()
-        ]
-        return None, notes
+    codes, values = pd.factorize(column, use_na_sentinel=False)
+    present = column.notna().to_numpy()
+    numbers = column.to_numpy(np.float64, na_value=np.nan) if is_number(column) else None
+    for one in known:
+        if _is_copy(codes, np.asarray(values, dtype=object), present, numbers, one):
+            return Reason(one.why, f"{one.what} under another name"), []
+    found = None if scores is None else _from_scores(scores, codes, present, numbers)
+    if found is not None and found is not ALONE:
+        return found, []
+    implied = {one.what: one.why for one in known if _tells(codes, one)}
+    end = f"and {seen}: no two people of one value differ in it"
+    notes = [Reason(why, f"it tells {what}, {end}") for what, why in implied.items()]
+    return None, notes if found is None else [found, *notes]
 
 
 def _from_scores(
@@ -113,11 +96,7 @@ def _from_scores(
 
 
 def _is_copy(
-    codes: np.ndarray,
-    values: np.ndarray,
-    present: np.ndarray,
-    numbers: np.ndarray | None,
-    known: Known,
+    codes: np.ndarray, values: np.ndarray, present: np.ndarray, numbers: Any, known: Known
 ) -> bool:
     """Whether a column is a known one, one value for one value."""
     if numbers is not None and known.numbers is not None and present.any():
@@ -141,11 +120,9 @@ def _is_copy(
 def _tells(codes: np.ndarray, known: Known) -> bool:
     """Whether each of the few values of a column has people of one group only."""
     count = int(codes.max()) + 1
-    if (
-        known.numbers is not None
-        or count > MANY_VALUES
-        or _function(codes, known.codes, count) is None
-    ):
+    if known.numbers is not None or count > MANY_VALUES:
+        return False
+    if _function(codes, known.codes, count) is None:
         return False
     shares = np.bincount(known.codes) / len(codes)
     return (len(codes) - count) * log(float(shares @ shares)) <= BY_CHANCE

@@ -17,7 +17,7 @@ from otfair.tables._text import plain_text
 Floats = NDArray[np.float64]
 UNKNOWN = -1  # code of a category without an output column; `pandas.factorize` uses it for missing
 LARGEST = np.finfo(np.float64).max / 4  # differences of such numbers do not overflow
-MANY_VALUES = 1000  # of one category, each of them a dense column
+MANY_COLUMNS = 1000  # of one category, all dense
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class EncodedColumn:
 
     def numbers(self, column: nw.Series[Any]) -> Floats:
         """Values of a column that was numeric in `fit`, NaN where missing."""
-        # Nothing at all can be read as numbers that are missing.
+        # A column of gaps alone can be read as numbers that are missing.
         if not (_is_number(column) or column.dtype == nw.Boolean or column.is_null().all()):
             raise ValueError(
                 f"Column {column.name!r} was numeric in `fit`, and now has the type "
@@ -158,7 +158,7 @@ def _fit_category(column: nw.Series[Any], weight: Floats) -> EncodedColumn:
     # Whole numbers in the order of numbers, all else in the order of text.
     key = (lambda v: (len(v), v)) if all(v.isdecimal() for v in labels) else str
     levels = tuple(sorted(set(labels), key=key))
-    if len(levels) > MANY_VALUES:
+    if len(levels) > MANY_COLUMNS:
         warnings.warn(
             f"Column {column.name!r} has {len(levels)} different values and becomes as many "
             "columns. Leave it out if it names people rather than describes them.",

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
+import narwhals as nw
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted
 
 from otfair._io.arrays import check_weight
 from otfair._io.saved import SaveMixin, check_shapes, check_width, require
+from otfair.tables._columns import to_narwhals
 from otfair.tables._encoded_column import EncodedColumn, Floats, learn_column
-from otfair.tables._feature_table import as_table, check_columns
 
 
 class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -87,14 +90,14 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         y : None, default=None
             Ignored.
         sample_weight : array of shape (n,), default=None
-            Weights, by default 1; a weight w counts as w copies, and 0 leaves a row out.
+            A weight w counts as w copies, and 0 leaves a row out; 1 by default.
 
         Returns
         -------
         TableEncoder
             The encoder itself.
         """
-        table, named = as_table(X)
+        table, named = _as_table(X)
         weight = check_weight(sample_weight, len(table)).cpu().numpy()
         if not weight.all():
             table, weight = table.filter((weight > 0).tolist()), weight[weight > 0]
@@ -120,14 +123,12 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[
             One row per person, one column for each name of `get_feature_names_out`.
         """
         check_is_fitted(self)
-        table, named = as_table(X)
-        check_columns(self, table.columns, named)
-        encoded = np.empty((len(table), sum(len(c.mean) for c in self.columns_)))
-        start = 0
-        for learnt, column in zip(self.columns_, table.iter_columns(), strict=True):
-            end = start + len(learnt.mean)
-            learnt.write(encoded[:, start:end], column)
-            start = end
+        table = _fitted_table(self, X)
+        ends = np.cumsum([len(learnt.mean) for learnt in self.columns_])
+        encoded = np.empty((len(table), ends[-1]))
+        blocks = np.split(encoded, ends[:-1], axis=1)  # views of it
+        for learnt, block, column in zip(self.columns_, blocks, table.iter_columns(), strict=True):
+            learnt.write(block, column)
         return encoded
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
@@ -155,9 +156,8 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
+        taken = tags.input_tags
+        taken.allow_nan = taken.categorical = taken.string = True
         return tags
 
     @staticmethod
@@ -168,9 +168,76 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[
             sound = isinstance(column, EncodedColumn) and type(column.missing) is bool
             require(sound, "it has a column of another kind")
             levels = () if column.levels is None else column.levels
-            text = isinstance(levels, tuple) and all(
-                isinstance(v, str) for v in (column.name, *levels)
-            )
+            text = isinstance(levels, tuple) and {str} >= set(map(type, (column.name, *levels)))
             require(text, f"the values of column {column.name!r} are not text")
             outputs = len(column.outputs)
             check_shapes(column, mean=(outputs,), scale=(outputs,))
+
+
+def tree_matrix(owner: Any, X: Any, columns: list[EncodedColumn]) -> np.ndarray:
+    """Return a table as trees see it, (n, p): numbers, codes of categories, NaN for gaps.
+
+    The table must have the columns that `owner`, an estimator, saw in `fit`.
+    """
+    pairs = zip(columns, _fitted_table(owner, X).iter_columns(), strict=True)
+    return np.column_stack([learnt.tree_codes(column) for learnt, column in pairs])
+
+
+def _as_table(X: Any) -> tuple[nw.DataFrame[Any], bool]:
+    """Any input as a table, and whether its columns have names of their own."""
+    table = to_narwhals(X, "X")
+    if not isinstance(table, nw.DataFrame):
+        # A list of rows may mix types: as objects, they keep them.
+        rows = np.asarray(X, dtype=object) if isinstance(X, list | tuple) else X
+        rows = check_array(rows, dtype=None, ensure_all_finite=False)
+        return _without_names(pd.DataFrame(rows)), False
+    kinds = {type(name).__name__ for name in table.columns if not isinstance(name, str)}
+    if kinds and any(isinstance(name, str) for name in table.columns):
+        raise TypeError(
+            f"Column names must be text, all of them or none; got text and {', '.join(kinds)}. "
+            "Convert them: `X.columns = X.columns.astype(str)`."
+        )
+    rows, columns = table.shape
+    for count, what in ((rows, "sample(s)"), (columns, "feature(s)")):
+        if count == 0:
+            raise ValueError(
+                f"Found a table with 0 {what} (shape=({rows}, {columns})) while a minimum of 1 is "
+                "required."
+            )
+    return (_without_names(X), False) if kinds else (table, True)
+
+
+def _without_names(table: pd.DataFrame) -> nw.DataFrame[Any]:
+    names = [f"x{i}" for i in range(table.shape[1])]
+    return nw.from_native(table.set_axis(names, axis=1), eager_only=True)
+
+
+def _fitted_table(owner: Any, X: Any) -> nw.DataFrame[Any]:
+    """Any input as a table with the columns of `fit`; what differs is said as scikit-learn does."""
+    table, named = _as_table(X)
+    own, columns = type(owner).__name__, table.columns
+    fitted_names = getattr(owner, "feature_names_in_", None)
+    if named != (fitted_names is not None):
+        had, was = ("has", "without") if named else ("does not have valid", "with")
+        problem = f"X {had} feature names, but {own} was fitted {was} feature names"
+        warnings.warn(problem, stacklevel=3)
+    elif fitted_names is not None and columns != list(fitted_names):
+        missing = [name for name in fitted_names if name not in columns]
+        extra = [name for name in columns if name not in fitted_names]
+        details = ""
+        if extra:
+            details += f"\nFeature names unseen at fit time: {', '.join(extra)}."
+        if missing:
+            details += f"\nFeature names seen at fit time, yet now missing: {', '.join(missing)}."
+        if not details:
+            details = "\nFeature names must be in the same order as they were in fit."
+        raise ValueError(
+            f"The feature names should match those that were passed during fit.{details}\n"
+            f"Select the columns {own} was fitted on: `X[list(fitted.feature_names_in_)]`."
+        )
+    if len(columns) != owner.n_features_in_:
+        raise ValueError(
+            f"X has {len(columns)} features, but {own} is expecting "
+            f"{owner.n_features_in_} features as input."
+        )
+    return table

@@ -38,13 +38,6 @@ def typed(column: pd.Series[Any], decimal: str, lines: np.ndarray) -> tuple[pd.S
     """Turn text into numbers if every value is one, else into categories; say what nearly is.
 
     `lines`, (n,), says where each row is; it may be empty.
-
-    Examples
-    --------
-    >>> import numpy as np, pandas as pd
-    >>> from otfair.tables._numbers import typed
-    >>> typed(pd.Series(["48%", "7%"]), ".", np.array([2, 3]))[1]
-    "values such as '48%' (line 2) are percentages; remove the % to have numbers"
     """
     codes, distinct = pd.factorize(column)
     texts = [str(value).strip() for value in distinct]

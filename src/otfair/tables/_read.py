@@ -38,7 +38,7 @@ class TableError(ValueError):
     """A table that can't be read, or lacks what was asked of it; the message says what to do."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Table:
     """A table as it was read, and what its file was."""
 
@@ -48,6 +48,11 @@ class Table:
     format: str = ""  # such as "CSV, comma, utf-8"
     lines: np.ndarray | None = None  # (n,) in which line of a CSV file each row begins
     remarks: dict[str, str] = field(default_factory=dict)  # on columns that are nearly numbers
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return [str(c) for c in self.frame]
 
     def place(self, row: int) -> str:
         """Say where a row is: in which line of a CSV file, else which row, counted from 1."""
@@ -62,49 +67,13 @@ class Table:
 
 
 def read_table(
-    path: str | Path,
-    *,
-    separator: str | None = None,
-    encoding: str | None = None,
-    decimal: str = ".",
+    path: str | Path, separator: str | None = None, encoding: str | None = None, decimal: str = "."
 ) -> Table:
-    r"""Read a CSV or Parquet file, plain or gzipped; what it is, its content tells.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file, or "-" for standard input.
-    separator : str, default=None
-        Of a CSV file; by default the one of comma, semicolon, tab and bar that fits.
-    encoding : str, default=None
-        Of a CSV file; by default UTF-8, or UTF-16 where the file begins with its mark.
-    decimal : {".", ","}, default="."
-        How numbers are written in a CSV file.
-
-    Returns
-    -------
-    Table
-        Its rows are in the order of the file; empty lines are not rows.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from otfair.tables import read_table
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = pathlib.Path(folder, "people.csv")
-    ...     _ = file.write_text("age;zip;job\n31;01234;cook\n45;90210;?\n")
-    ...     table = read_table(file)
-    >>> table.frame.dtypes.astype(str).to_dict()
-    {'age': 'int64', 'zip': 'category', 'job': 'category'}
-    >>> int(table.frame["job"].isna().sum()), table.format
-    (1, 'CSV, semicolon, utf-8')
-    """
+    """Read a CSV or Parquet file, or "-"; what it is, its content tells where options don't."""
     name = "standard input" if str(path) == "-" else str(path)
     stored = _bytes(Path(path), name)
-    digest = hashlib.sha256(stored).hexdigest()
+    found: dict[str, Any] = {}
     data, zipped = stored, stored[:2] == b"\x1f\x8b"
-    lines: np.ndarray | None = None
-    remarks: dict[str, str] = {}
     if zipped:
         try:
             data = gzip.decompress(stored)
@@ -118,18 +87,13 @@ def read_table(
         mark = next((e for m, e in BYTE_ORDER_MARKS.items() if data.startswith(m)), "utf-8")
         encoding = encoding or mark
         _refuse_binary(data, name, encoding)
-        frame, found, lines, remarks = _read_csv(data, name, separator, encoding, decimal)
-        kind = f"CSV, {SEPARATORS.get(found, repr(found))}, {encoding}"
+        frame, separator, found = _read_csv(data, name, separator, encoding, decimal)
+        kind = f"CSV, {SEPARATORS.get(separator, repr(separator))}, {encoding}"
     if not len(frame):
         raise TableError(f"{name} has columns but no rows. Pass a table of people, one per row.")
-    return Table(
-        frame=frame,
-        source=name,
-        sha256=digest,
-        format=kind + (", gzipped" if zipped else ""),
-        lines=lines,
-        remarks=remarks,
-    )
+    kind += ", gzipped" * zipped
+    digest = hashlib.sha256(stored).hexdigest()
+    return Table(frame, source=name, sha256=digest, format=kind, **found)
 
 
 def _bytes(path: Path, name: str) -> bytes:
@@ -190,7 +154,8 @@ def _read_parquet(data: bytes, name: str) -> pd.DataFrame:
 
 def _read_csv(
     data: bytes, name: str, separator: str | None, encoding: str, decimal: str
-) -> tuple[pd.DataFrame, str, np.ndarray | None, dict[str, str]]:
+) -> tuple[pd.DataFrame, str, dict[str, Any]]:
+    """Return the table, its separator, and its `lines` and `remarks`."""
     try:
         separator = separator or _find_separator(data, encoding)
         header, lines = _check_rows(data, name, separator, encoding)
@@ -222,7 +187,8 @@ def _read_csv(
         columns[c], remark = typed(raw.pop(c), decimal, lines)
         remarks |= {c: remark} if remark else {}
     frame = pd.DataFrame(columns)
-    return frame, separator, lines if len(lines) == len(frame) else None, remarks
+    known = lines if len(lines) == len(frame) else None
+    return frame, separator, {"lines": known, "remarks": remarks}
 
 
 def _lines(data: bytes, encoding: str) -> io.TextIOWrapper:

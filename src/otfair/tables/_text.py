@@ -8,14 +8,7 @@ from typing import Any
 
 
 def nearest(name: str, names: Iterable[str] | Mapping[str, str]) -> str:
-    """Return ", did you mean 'x'?" for the nearest name, or what stands for it, or nothing.
-
-    Examples
-    --------
-    >>> from otfair.tables import nearest
-    >>> nearest("Sex", ["age", "sex"])
-    ", did you mean 'sex'?"
-    """
+    """Return ", did you mean 'x'?" for the nearest name, or what stands for it, or nothing."""
     called = names if isinstance(names, Mapping) else {n: n for n in names}
     folded = {n.casefold(): shown for n, shown in called.items()}
     close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
@@ -23,26 +16,12 @@ def nearest(name: str, names: Iterable[str] | Mapping[str, str]) -> str:
 
 
 def shown(text: str) -> str:
-    r"""Return text for a terminal, where line ends and control characters are spelled out.
-
-    Examples
-    --------
-    >>> from otfair.tables import shown
-    >>> print(shown("plain"), shown("two\nlines"))
-    plain 'two\nlines'
-    """
+    """Return text for a terminal, where line ends and control characters are spelled out."""
     return text if text.isprintable() else repr(text)
 
 
 def plain_text(value: Any) -> str:
-    """Return a value as text; a whole number has no point, whatever type a gap made of it.
-
-    Examples
-    --------
-    >>> from otfair.tables import plain_text
-    >>> plain_text(3.0), plain_text(0.5), plain_text("3.0")
-    ('3', '0.5', '3.0')
-    """
+    """Return a value as text; a whole number has no point, whatever type a gap made of it."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
