@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import otfair
-from otfair.tradeoff._judge import Judge, _auc
+from otfair.tradeoff import Judge, _auc
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 
 import otfair
 from otfair.cli._models import draw
-from otfair.tradeoff import plot_tradeoff
-from otfair.tradeoff._picture import OFFSET
+from otfair.tradeoff import OFFSET, plot_tradeoff
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,336 @@
+"""The trade-off of fairness and predictive power: models of many strengths, judged and drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import torch
+from joblib import Parallel, delayed
+from matplotlib.axes import Axes
+from matplotlib.text import Annotation
+from sklearn.base import clone
+from sklearn.model_selection import train_test_split
+
+from otfair._io.arrays import Array, same_length
+from otfair._io.progress import track
+from otfair.geometry import PointCloud
+from otfair.losses import FairnessLoss, OTFLoss
+from otfair.metrics import DifferenceOf, ViolationOf, draw_counts, estimate, read_groups
+from otfair.models import FairClassifier, OTFBoostingClassifier, OTFClassifier, encoded_columns
+from otfair.notions import DemographicParity, EqualizedOdds, Notion, as_notion
+from otfair.tables import TableEncoder, read_two_classes, to_columns
+from otfair.transport import adjusted_otf
+
+ALPHAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+UNFAIRNESS = {  # what may be drawn, and what to call it
+    "violation": "violation of the notion",
+    "pdp": "PDP violation",
+    "peo": "PEO violation",
+    "dp_difference": "difference in positive decisions",
+    "eo_difference": "difference in true or false positive rates",
+    "otf_cost": "OTF cost per person",
+}
+METRICS = ("auc", "log_loss", "accuracy", *UNFAIRNESS)
+STRENGTH = "α = "  # what labels of a picture begin with
+OFFSET, LABEL_SIZE = (5.0, -10.0), (36, 10)  # from a point to its label, and its size, in points
+
+
+def tradeoff_curve(
+    X: Array,
+    y: Array,
+    *,
+    sensitive_features: Array,
+    notion: Notion | str | None = None,
+    regularizer: str | FairnessLoss | None = None,
+    alphas: Iterable[float] | None = None,
+    estimator: FairClassifier[Any] | None = None,
+    test_size: float = 0.2,
+    random_state: int = 0,
+    n_jobs: int = 1,
+    n_bootstrap: int = 100,
+    verbose: bool = False,
+) -> pd.DataFrame:
+    """Train at many strengths, and judge each model on both parts of a split.
+
+    Parameters
+    ----------
+    X : array-like or data frame of shape (n_samples, n_features)
+        Features; a table is encoded by `TableEncoder`, fitted on the training part. Boosted trees
+        see the table itself.
+    y : array-like of shape (n_samples,)
+        Labels of two classes.
+    sensitive_features : array-like or data frame
+        One or many sensitive columns.
+    notion, regularizer : object, default=None
+        The fairness notion and the penalty; by default those of the `estimator`.
+    alphas : iterable of float, default=None
+        Strengths; 0 to 0.9 in steps of 0.1 by default.
+    estimator : OTFClassifier or OTFBoostingClassifier, default=None
+        A classifier with settings of your own; its `alpha` and `max_violation` are not used. Its
+        `cost_features` are columns of a table as it is before encoding.
+    test_size : float, default=0.2
+        Share of the rows to test on; the split is stratified by label.
+    random_state : int, default=0
+        Seed of the split.
+    n_jobs : int, default=1
+        Processes to judge the models with; more than one pay for large tables only.
+    n_bootstrap : int, default=100
+        Resamples of rows for the intervals; without any, they have no width.
+    verbose : bool, default=False
+        Whether to show progress.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each strength. For ``train`` and ``test`` and each of AUC, log-loss, accuracy,
+        the violation of the notion itself, PDP and PEO by all columns, the differences of decisions
+        at 0.5 (columns of numbers apart; NaN where there are no others) and the adjusted OTF cost
+        per person, by the cost and features of the estimator: the value, and the ends of its 95 %
+        interval in ``_low`` and ``_high``. The interval of the OTF cost holds the duals fixed.
+
+    Examples
+    --------
+    >>> import otfair
+    >>> data = otfair.load_dataset("synthetic", n=600)
+    >>> curve = otfair.tradeoff_curve(
+    ...     data.X, data.y, sensitive_features=data.sensitive_features[["sex"]],
+    ...     alphas=[0, 0.5], n_bootstrap=20,
+    ... )
+    >>> bool(curve["train_pdp"][1] < curve["train_pdp"][0])
+    True
+    """
+    labels = read_two_classes(y, "y")
+    strengths = [float(alpha) for alpha in (ALPHAS if alphas is None else alphas)]
+    if not strengths or not all(0 <= alpha <= 1 for alpha in strengths):
+        raise ValueError(f"`alphas` must be numbers in [0, 1], at least one; received {strengths}.")
+    if sensitive_features is None:
+        raise ValueError("`sensitive_features` are missing; pass one or many columns of them.")
+    same_length("X", len(X), len(labels), "y")
+    people = len(to_columns(sensitive_features, "sensitive_features")[0].values)
+    same_length("sensitive_features", people, len(labels), "y")
+    fit, test = train_test_split(
+        np.arange(len(labels)), test_size=test_size, random_state=random_state, stratify=labels
+    )
+    parts, encoder = [_take(X, rows) for rows in (fit, test)], None
+    table = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(table, nw.DataFrame) and not isinstance(estimator, OTFBoostingClassifier):
+        encoder = TableEncoder().set_output(transform="pandas").fit(parts[0])
+        parts = [encoder.transform(part) for part in parts]
+    estimator = _settle(estimator, notion, regularizer, encoder)
+    split = [
+        (name, Z, labels[rows], _take(sensitive_features, rows))
+        for name, Z, rows in (("train", parts[0], fit), ("test", parts[1], test))
+    ]
+    for name, _, known, sensitive in split:  # before training, which takes time
+        try:
+            as_notion(estimator.notion).people(sensitive, known)
+        except ValueError as error:
+            raise ValueError(f"in the {name} part of the split, {error}") from None
+    _, Z, known, sensitive = split[0]
+    path = estimator.fit_path(Z, known, sensitive, strengths)
+    models = list(track(path, "training", len(strengths), verbose=verbose))
+    judges = {
+        name: Judge(Z, known, sensitive, models[0], n_bootstrap)
+        for name, Z, known, sensitive in split
+    }
+    rows = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_judge_all)(judges, model) for model in models
+    )
+    rows = track(rows, "judging", len(models), verbose=verbose)
+    return pd.DataFrame([{"alpha": a, **row} for row, a in zip(rows, strengths)])
+
+
+def _settle(
+    estimator: FairClassifier[Any] | None,
+    notion: Notion | str | None,
+    regularizer: str | FairnessLoss | None,
+    encoder: TableEncoder | None,
+) -> FairClassifier[Any]:
+    """Return a copy of the classifier, with the settings that were given."""
+    estimator = OTFClassifier() if estimator is None else estimator
+    if not isinstance(estimator, FairClassifier):
+        raise TypeError(
+            "`estimator` must be an OTFClassifier or OTFBoostingClassifier; received "
+            f"{type(estimator).__name__}. A table is encoded without a pipeline."
+        )
+    if estimator.geometry is not None:
+        raise ValueError(
+            "the estimator's `geometry` is of people to train on, whom this function chooses "
+            "itself. Say who is like whom by `cost_features`, or train by `OTFClassifier.fit_path`."
+        )
+    given = {"notion": notion, "regularizer": regularizer}
+    settled: FairClassifier[Any] = clone(estimator)
+    settled.set_params(**{name: value for name, value in given.items() if value is not None})
+    if settled.cost_features is not None and encoder is not None:
+        settled.cost_features = encoded_columns(settled.cost_features, encoder.columns_)
+    return settled
+
+
+def _take(table: Array, rows: np.ndarray) -> Array:
+    """Return some rows of a table or array of any kind."""
+    if isinstance(table, Mapping):
+        return {name: _take(column, rows) for name, column in table.items()}
+    native = nw.from_native(table, eager_only=True, allow_series=True, pass_through=True)
+    if isinstance(native, (nw.DataFrame, nw.Series)):
+        return native[rows].to_native()
+    return np.asarray(table)[rows]
+
+
+class Judge:
+    """The people of one part of the split, ready to judge models with bootstrap intervals."""
+
+    def __init__(
+        self, X: Array, y: np.ndarray, sensitive: Array, model: FairClassifier[Any], count: int
+    ) -> None:
+        self.X, self.y = X, y
+        loss = model.regularizer
+        if not isinstance(loss, OTFLoss):
+            loss = OTFLoss(model.notion, model.epsilon, cost=model.cost, scale=model.scale)
+        self.geometry = PointCloud(model.cost_features_of(X), cost=loss.cost, scale=loss.scale)
+        self.epsilon = loss.epsilon
+        self.constraints = c = as_notion(model.notion).constraints(sensitive, y)
+        # Now, so that processes need not compute them again.
+        self.geometry.soft_distances(
+            c.column_types, self.epsilon, c.column_weight, len(c.type_names)
+        )
+        notions = (as_notion(model.notion), DemographicParity(), EqualizedOdds())
+        self.people = [n.people(sensitive, y) for n in notions]
+        groups = [group.codes for group in read_groups(sensitive)[0]]
+        self.differences = [DifferenceOf(groups), DifferenceOf(groups, y)] if groups else []
+        counts = draw_counts(len(y), count, seed=0)
+        self.weights = np.vstack([np.ones(len(y)), counts])  # (1 + B, n)
+
+    def __call__(self, model: FairClassifier[Any]) -> dict[str, float]:
+        """Return each metric of a model, with the ends of its interval."""
+        h, W = model.predict_proba(self.X)[:, 1], self.weights
+        a = adjusted_otf(np.clip(h, 1e-12, 1.0), self.geometry, self.constraints, self.epsilon)
+        safe = np.clip(h, 1e-15, 1 - 1e-15)
+        each = [
+            -np.where(self.y == 1, np.log(safe), np.log1p(-safe)),
+            (h > 0.5) == self.y,
+            a.gradient * h,  # the cost is homogeneous in the scores, so these sum to it
+        ]
+        means = W @ np.transpose(each) / W.sum(1)[:, None]  # (1 + B, 3)
+        ranks = np.unique(h, return_inverse=True)[1]
+        others = np.array([self._by_group(h, ranks, w) for w in W])  # (1 + B, 6)
+        found = dict(zip(("log_loss", "accuracy", "otf_cost"), means.T))
+        found["otf_cost"] = np.maximum(found["otf_cost"], 0.0)  # as every true one is
+        names = ("auc", "violation", "pdp", "peo", "dp_difference", "eo_difference")
+        found |= dict(zip(names, others.T))
+        out: dict[str, float] = {}
+        for name in METRICS:
+            values = found[name] if len(W) > 1 else np.repeat(found[name], 2)  # no width
+            e = estimate(values)
+            out |= {name: e.value, f"{name}_low": e.low, f"{name}_high": e.high}
+        return out
+
+    def _by_group(self, h: np.ndarray, ranks: np.ndarray, w: np.ndarray) -> list[float]:
+        weight, decided = torch.tensor(w), h > 0.5  # a copy: processes may only read w
+        violations = [ViolationOf(replace(p, weight=weight))(h) for p in self.people]
+        differences = [of(decided, w) for of in self.differences] or [np.nan, np.nan]
+        return [_auc(ranks, self.y, w), *violations, *differences]
+
+
+def _judge_all(judges: dict[str, Judge], model: FairClassifier[Any]) -> dict[str, float]:
+    """Judge a model on each part of the split."""
+    return {
+        f"{part}_{name}": value
+        for part, judge in judges.items()
+        for name, value in judge(model).items()
+    }
+
+
+def _auc(ranks: np.ndarray, y: np.ndarray, w: np.ndarray) -> float:
+    """Weighted area under the ROC curve, from the ranks of the scores; ties count half."""
+    positive, negative = (np.bincount(ranks, w * (y == label)) for label in (1, 0))
+    pairs = positive.sum() * negative.sum()
+    below = np.cumsum(negative) - negative / 2
+    return float(positive @ below / pairs) if pairs else np.nan
+
+
+def plot_tradeoff(
+    curves: pd.DataFrame | Mapping[str, pd.DataFrame],
+    axes: Axes | None = None,
+    *,
+    violation: str = "pdp",
+    part: str = "test",
+) -> Axes:
+    """Draw AUC against unfairness, one line for each curve, with 95 % intervals.
+
+    Parameters
+    ----------
+    curves : pandas.DataFrame or mapping of str to pandas.DataFrame
+        A curve of `tradeoff_curve`, or what to call each of several, and the curve.
+    axes : matplotlib.axes.Axes, default=None
+        Where to draw; a new figure of pyplot by default.
+    violation : str, default="pdp"
+        What is unfair: "violation" (of the notion trained for), "pdp", "peo", "dp_difference",
+        "eo_difference" or "otf_cost".
+    part : {"train", "test"}, default="test"
+        The part of the split.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes that were drawn on.
+
+    Examples
+    --------
+    >>> import otfair
+    >>> from matplotlib.figure import Figure
+    >>> data = otfair.load_dataset("synthetic", n=300)
+    >>> curve = otfair.tradeoff_curve(
+    ...     data.X, data.y, sensitive_features=data.sensitive_features["sex"], alphas=[0, 0.5],
+    ... )
+    >>> axes = otfair.plot_tradeoff({"OTF": curve}, Figure().subplots())
+    >>> axes.get_xlabel()
+    'PDP violation (test; less is fairer)'
+    """
+    if violation not in UNFAIRNESS or part not in ("train", "test"):
+        raise ValueError(
+            f"`violation` must be one of {', '.join(UNFAIRNESS)} and `part` train or test; "
+            f"received {violation!r} and {part!r}."
+        )
+    if axes is None:
+        import matplotlib.pyplot as plt  # only here: it chooses how figures are shown
+
+        axes = plt.figure(figsize=(6, 4), layout="constrained").subplots()
+    named = {"": curves} if isinstance(curves, pd.DataFrame) else curves
+    for name, curve in named.items():
+        x, auc = curve[f"{part}_{violation}"], curve[f"{part}_auc"]
+        (line,) = axes.plot(x, auc, "o-", ms=4, lw=1.5, label=name)
+        ends = [[v - curve[f"{v.name}_low"], curve[f"{v.name}_high"] - v] for v in (auc, x)]
+        yerr, xerr = np.clip(ends, 0, None)
+        axes.errorbar(x, auc, yerr, xerr, "none", ecolor=line.get_color(), alpha=0.3, lw=0.8)
+        alphas = curve["alpha"].to_numpy()
+        for k in {int(alphas.argmin()), int(alphas.argmax())}:
+            axes.annotate(
+                f"{STRENGTH}{alphas[k]:g}", (x.iloc[k], auc.iloc[k]), OFFSET, fontsize=8,
+                textcoords="offset points", color=line.get_color(),
+            )  # fmt: skip
+    axes.set(xlabel=f"{UNFAIRNESS[violation]} ({part}; less is fairer)", ylabel=f"AUC ({part})")
+    axes.spines[["top", "right"]].set_visible(False)
+    if any(named):
+        axes.legend(frameon=False, loc="lower right")
+    part_labels(axes)
+    return axes
+
+
+def part_labels(axes: Axes) -> None:
+    """Move labels of points that coincide below each other, once everything is drawn."""
+    axes.autoscale_view()  # limits would else be known at drawing only
+    placed: list[tuple[float, float]] = []
+    for text in axes.texts:
+        if not isinstance(text, Annotation) or not text.get_text().startswith(STRENGTH):
+            continue  # not ours
+        x, y = axes.transData.transform(text.xy) * 72 / axes.figure.dpi
+        (right, down), (width, height) = OFFSET, LABEL_SIZE
+        while met := [b for a, b in placed if abs(x - a) < width and abs(y + down - b) < height]:
+            down = min(met) - 1.1 * height - y
+        text.set_position((right, down))
+        placed.append((x, y + down))
