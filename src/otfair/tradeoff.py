@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -48,7 +47,7 @@ def tradeoff_curve(
     notion: Notion | str | None = None,
     regularizer: str | FairnessLoss | None = None,
     alphas: Iterable[float] | None = None,
-    estimator: FairClassifier[Any] | None = None,
+    estimator: FairClassifier | None = None,
     test_size: float = 0.2,
     random_state: int = 0,
     n_jobs: int = 1,
@@ -146,11 +145,11 @@ def tradeoff_curve(
 
 
 def _settle(
-    estimator: FairClassifier[Any] | None,
+    estimator: FairClassifier | None,
     notion: Notion | str | None,
     regularizer: str | FairnessLoss | None,
     encoder: TableEncoder | None,
-) -> FairClassifier[Any]:
+) -> FairClassifier:
     """Return a copy of the classifier, with the settings that were given."""
     estimator = OTFClassifier() if estimator is None else estimator
     if not isinstance(estimator, FairClassifier):
@@ -164,7 +163,7 @@ def _settle(
             "itself. Say who is like whom by `cost_features`, or train by `OTFClassifier.fit_path`."
         )
     given = {"notion": notion, "regularizer": regularizer}
-    settled: FairClassifier[Any] = clone(estimator)
+    settled: FairClassifier = clone(estimator)
     settled.set_params(**{name: value for name, value in given.items() if value is not None})
     if settled.cost_features is not None and encoder is not None:
         settled.cost_features = encoded_columns(settled.cost_features, encoder.columns_)
@@ -185,7 +184,7 @@ class Judge:
     """The people of one part of the split, ready to judge models with bootstrap intervals."""
 
     def __init__(
-        self, X: Array, y: np.ndarray, sensitive: Array, model: FairClassifier[Any], count: int
+        self, X: Array, y: np.ndarray, sensitive: Array, model: FairClassifier, count: int
     ) -> None:
         self.X, self.y = X, y
         loss = model.regularizer
@@ -205,7 +204,7 @@ class Judge:
         counts = draw_counts(len(y), count, seed=0)
         self.weights = np.vstack([np.ones(len(y)), counts])  # (1 + B, n)
 
-    def __call__(self, model: FairClassifier[Any]) -> dict[str, float]:
+    def __call__(self, model: FairClassifier) -> dict[str, float]:
         """Return each metric of a model, with the ends of its interval."""
         h, W = model.predict_proba(self.X)[:, 1], self.weights
         a = adjusted_otf(np.clip(h, 1e-12, 1.0), self.geometry, self.constraints, self.epsilon)
@@ -236,7 +235,7 @@ class Judge:
         return [_auc(ranks, self.y, w), *violations, *differences]
 
 
-def _judge_all(judges: dict[str, Judge], model: FairClassifier[Any]) -> dict[str, float]:
+def _judge_all(judges: dict[str, Judge], model: FairClassifier) -> dict[str, float]:
     """Judge a model on each part of the split."""
     return {
         f"{part}_{name}": value

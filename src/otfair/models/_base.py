@@ -1,12 +1,13 @@
-"""What the classifiers share: settings, `fit` at one strength or by outcome, paths, classes."""
+"""What the classifiers share: `fit` at one strength or by outcome, paths, classes."""
 
 from __future__ import annotations
 
+import math
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
 from scipy.special import expit
@@ -14,30 +15,21 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from otfair._io.arrays import Array
+from otfair._io.progress import track
 from otfair._io.saved import SaveMixin
 from otfair.geometry import Cost, CostFunction, Geometry, Scale
-from otfair.losses import FairnessLoss, cloud
+from otfair.losses import cloud
 from otfair.metrics import ViolationOf
-from otfair.models._search import weakest_alpha
 from otfair.notions import Notion, People
 
-
-class Trained(Protocol):
-    """A model of one strength, and how it was trained."""
-
-    @property
-    def alpha(self) -> float:
-        """Weight of fairness."""
-
-    def logits(self, X: np.ndarray, /) -> np.ndarray:
-        """Return the logits of the positive class, (n,)."""
-
-
-Model = TypeVar("Model", bound=Trained)
+ALPHAS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)  # tried for `max_violation`
+BISECTIONS = 5
+Model: TypeAlias = Any  # trained at one strength, which is its `alpha`; has `logits(X)`, (n,)
+Tried = TypeVar("Tried")
 
 
 @dataclass(frozen=True)
-class Stage(Generic[Model]):
+class Stage:
     """What training at any strength begins with: all that is done before."""
 
     judged: np.ndarray  # (m, p) the people by whom violations are judged, as models see them
@@ -51,14 +43,23 @@ class Stage(Generic[Model]):
         return self.violation_of(expit(model.logits(self.judged)))
 
 
-class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC, Generic[Model]):  # type: ignore[misc]
+class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """A binary classifier that is trained with a fairness penalty.
 
     A classifier of its own says how data are read and what is done before any strength (`_begin`),
     how a model is trained at one strength (`_train`), and what is kept of it (`_keep`).
     """
 
+    notion: Notion | str
+    alpha: float
+    epsilon: float
     regularizer: Any  # its name; some classifiers also take a loss
+    max_violation: float | None
+    cost_features: Any
+    cost: str | CostFunction | Cost
+    scale: Scale
+    geometry: Geometry | None
+    verbose: bool
     classes_: np.ndarray  # (2,)
     alpha_: float
     violation_: float
@@ -66,36 +67,6 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC, Generic[Mod
     _learnt: ClassVar[tuple[str, ...]]
     _shared: ClassVar[tuple[str, ...]] = ("geometry",)  # settings that a path does not copy
     _remedy: ClassVar[str] = "Allow more of it, or add features."
-
-    def __init__(
-        self,
-        notion: Notion | str,
-        alpha: float,
-        epsilon: float,
-        regularizer: str | FairnessLoss,
-        max_violation: float | None,
-        validation_fraction: float,
-        balance: str | float,
-        cost_features: Any,
-        cost: str | CostFunction | Cost,
-        scale: Scale,
-        geometry: Geometry | None,
-        random_state: Any,
-        verbose: bool,
-    ) -> None:
-        self.notion = notion
-        self.alpha = alpha
-        self.epsilon = epsilon
-        self.regularizer = regularizer
-        self.max_violation = max_violation
-        self.validation_fraction = validation_fraction
-        self.balance = balance
-        self.cost = cost
-        self.scale = scale
-        self.cost_features = cost_features
-        self.geometry = geometry
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(
         self,
@@ -123,7 +94,8 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC, Generic[Mod
             The fitted classifier itself.
         """
         self._check_settings()
-        with all_or_nothing(self):
+        before = dict(vars(self))
+        try:
             penalize = bool(self.alpha) or self.max_violation is not None
             stage = self._begin(X, y, sensitive_features, sample_weight, penalize)
             tried = [] if stage.start is None else [stage.start]
@@ -145,6 +117,9 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC, Generic[Mod
                 )
             self.alpha_, self.violation_ = chosen.alpha, stage.violation(chosen)
             self._keep(chosen, tried)
+        except BaseException:
+            self.__dict__ = before  # all or nothing
+            raise
         return self
 
     def fit_path(
@@ -162,23 +137,19 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC, Generic[Mod
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Features, as for `fit`.
-        y : array-like of shape (n_samples,)
-            Labels of two classes.
-        sensitive_features : array-like or data frame
-            One or many sensitive columns.
+        X, y, sensitive_features : array-like or data frame
+            As for `fit`.
         alphas : iterable of float
             Strengths, from 0 to 1.
         sample_weight : array-like of shape (n_samples,), default=None
-            One for each row by default.
+            As for `fit`.
 
         Yields
         ------
         object
             A fitted copy of this classifier, whose `alpha` is the strength.
         """
-        stage: Stage[Model] | None = None
+        stage = None
         shared = {name: getattr(self, name) for name in self._shared}
         for alpha in alphas:
             fitted = clone(self).set_params(alpha=alpha, max_violation=None, **shared)
@@ -187,7 +158,7 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC, Generic[Mod
                 first, stage = fitted, fitted._begin(X, y, sensitive_features, sample_weight, True)
                 model = stage.start
             else:
-                fitted._take_learnt(first)
+                vars(fitted).update({n: v for n, v in vars(first).items() if n in self._learnt})
             model = fitted._train(stage, float(alpha), model)
             fitted.alpha_, fitted.violation_ = model.alpha, stage.violation(model)
             fitted._keep(model, [model])
@@ -273,7 +244,7 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC, Generic[Mod
     @abstractmethod
     def _begin(
         self, X: Array, y: Array, sensitive_features: Array, sample_weight: Array, penalize: bool
-    ) -> Stage[Model]:
+    ) -> Stage:
         """Read the data and do what is the same at every strength; sets what is `_learnt`."""
 
     @abstractmethod
@@ -307,20 +278,41 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC, Generic[Mod
         chosen = self._chosen(encoded)
         return cloud(chosen, people.weight, cost, scale) if self.geometry is None else self.geometry
 
-    def _take_learnt(self, other: Self) -> None:
-        """Take what `_begin` learnt for another classifier of the same data."""
-        for name in self._learnt:
-            if hasattr(other, name):
-                setattr(self, name, getattr(other, name))
 
+def weakest_alpha(
+    train: Callable[[float, Tried], Tried],
+    violation: Callable[[Tried], float],
+    start: Tried,
+    limit: float,
+    *,
+    remedy: str = "",
+    verbose: bool = False,
+) -> tuple[float, Tried]:
+    """Return the weakest strength whose model violates fairness by at most `limit`, and the model.
 
-@contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Leave an estimator as it was where what is done to it fails."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
+    `train` makes the model of a strength from that of a nearby one; `start` is the one without
+    regularisation. A violation of NaN, of a model that went wrong, is never fair enough. Where no
+    strength is, a warning gives the remedy, and the fairest model tried is returned.
+    """
+    tried = [(violation(start), 0.0, start)]
+    # From weak to strong: people held out need not judge the strongest the fairest.
+    for alpha in track(ALPHAS, "max_violation", verbose=verbose):
+        if tried[-1][0] <= limit:
+            break
+        model = train(alpha, tried[-1][2])
+        tried.append((violation(model), alpha, model))
+    if not tried[-1][0] <= limit:
+        lowest, alpha, model = min(tried, key=lambda found: (math.isnan(found[0]), found[0]))
+        warnings.warn(
+            f"no alpha up to {ALPHAS[-1]} meets max_violation={limit}: the lowest violation is "
+            f"{lowest:.3g}, at alpha={alpha:g}. {remedy}",
+            stacklevel=3,  # where `fit` was called
+        )
+        return alpha, model
+    met, weak = tried[-1], tried[-2] if len(tried) > 1 else tried[-1]
+    for _ in range(BISECTIONS if met is not weak else 0):
+        alpha = 0.5 * (weak[1] + met[1])
+        model = train(alpha, weak[2])
+        found = (violation(model), alpha, model)
+        met, weak = (found, weak) if found[0] <= limit else (met, found)
+    return met[1], met[2]

@@ -47,13 +47,13 @@ class _Trees:
 
 
 @dataclass(frozen=True)
-class _Stage(Stage[_Trees]):
+class _Stage(Stage):
     data: TreeData
     objective: OTFObjective | None
     seed: int | None  # of the booster, the same at every strength
 
 
-class OTFBoostingClassifier(FairClassifier[_Trees]):
+class OTFBoostingClassifier(FairClassifier):
     """Boosted trees with a fairness penalty; predicting never needs the sensitive features.
 
     Tables of numbers and categories go in as they are, missing values included: the trees see the
@@ -161,48 +161,23 @@ class OTFBoostingClassifier(FairClassifier[_Trees]):
         verbose: bool = False,
         **booster_params: Any,
     ) -> None:
-        super().__init__(
-            notion, alpha, epsilon, regularizer, max_violation, validation_fraction, balance,
-            cost_features, cost, scale, geometry, random_state, verbose,
-        )  # fmt: skip
-        self.booster = booster
-        self.n_estimators = n_estimators
-        self.n_jobs = n_jobs
+        self.booster, self.n_estimators = booster, n_estimators
+        self.notion, self.alpha, self.epsilon = notion, alpha, epsilon
+        self.regularizer, self.balance = regularizer, balance
+        self.max_violation, self.validation_fraction = max_violation, validation_fraction
+        self.cost_features, self.geometry = cost_features, geometry
+        self.cost, self.scale = cost, scale
+        self.n_jobs, self.random_state, self.verbose = n_jobs, random_state, verbose
         if booster_params:
             self._more = booster_params
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the settings, those of the booster among them.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Whether to include the settings of settings that are estimators.
-
-        Returns
-        -------
-        dict
-            Settings by name.
-        """
         return {**super().get_params(deep), **self._more}
 
     def set_params(self, **params: Any) -> Self:
-        """Change settings; those that the class does not have are the booster's.
-
-        Parameters
-        ----------
-        **params : dict
-            Settings by name.
-
-        Returns
-        -------
-        object
-            The classifier itself.
-        """
         own = set(self._get_param_names())
         super().set_params(**{k: v for k, v in params.items() if k in own})
-        more = {k: v for k, v in params.items() if k not in own}
-        if more:
+        if more := {k: v for k, v in params.items() if k not in own}:  # the booster's
             self._more = {**self._more, **more}
         return self
 

@@ -41,13 +41,13 @@ STEP_BACK = 0.05  # of the way to the free model: a warm start is taken off the 
 
 
 @dataclass(frozen=True)
-class _Stage(Stage[Line | Network]):
+class _Stage(Stage):
     training: Training
     line: Line  # the logistic regression without penalty, or `init`
     seed: int  # of whatever is random, the same at every strength
 
 
-class OTFClassifier(FairClassifier[Line | Network]):
+class OTFClassifier(FairClassifier):
     """Binary classifier with a fairness penalty; predicting never needs the sensitive features.
 
     Parameters
@@ -178,20 +178,15 @@ class OTFClassifier(FairClassifier[Line | Network]):
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:
-        super().__init__(
-            notion, alpha, epsilon, regularizer, max_violation, validation_fraction, balance,
-            cost_features, cost, scale, geometry, random_state, verbose,
-        )  # fmt: skip
-        self.solver = solver
-        self.module = module
-        self.mode = mode
-        self.init = init
-        self.standardize = standardize
-        self.max_iter = max_iter
-        self.tol = tol
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
+        self.notion, self.alpha, self.epsilon = notion, alpha, epsilon
+        self.regularizer, self.balance = regularizer, balance
+        self.max_violation, self.validation_fraction = max_violation, validation_fraction
+        self.solver, self.module, self.mode, self.init = solver, module, mode, init
+        self.standardize, self.cost_features = standardize, cost_features
+        self.cost, self.scale, self.geometry = cost, scale, geometry
+        self.max_iter, self.tol = max_iter, tol
+        self.epochs, self.batch_size, self.learning_rate = epochs, batch_size, learning_rate
+        self.random_state, self.verbose = random_state, verbose
 
     @property
     def _by_adam(self) -> bool:

@@ -15,8 +15,7 @@ from otfair._io.arrays import Array, check_weight
 from otfair.geometry import Cost, CostFunction, Geometry, PointCloud, Scale
 from otfair.losses import OTFLoss, as_loss, cloud, loss_class
 from otfair.metrics import ViolationOf
-from otfair.models._boosted_people import Population, read_call, same_people
-from otfair.models._booster_metric import BoosterMetric
+from otfair.models._booster_metric import BoosterMetric, Population, read_call, same_people
 from otfair.models._training import Training
 from otfair.models._validation import check_balance, check_number
 from otfair.notions import Notion, People, as_notion
@@ -62,10 +61,9 @@ class OTFObjective:
     balance : "auto" or float, default="auto"
         The penalty's factor. "auto" is that of the logistic regression on `fit`'s features, with
         which alpha = 1/2 halves the violation (docs/training.md).
-    cost : str, callable or Cost, default="euclidean"
-        What it costs to move score between two people, as for `PointCloud`.
-    scale : "max", "mean", "median", float or None, default="max"
-        What costs are divided by, as for `PointCloud`.
+    cost, scale : object, default="euclidean", "max"
+        What it costs to move score between two people, and what that is divided by, as for
+        `PointCloud`.
 
     Attributes
     ----------
@@ -172,12 +170,8 @@ class OTFObjective:
 
         Parameters
         ----------
-        people : People
-            The people, by `Notion.people`.
-        labels : ndarray of shape (n_samples,)
-            Zeros and ones.
-        geometry : Geometry or None
-            Who is like whom among them, where the penalty needs it.
+        people, labels, geometry : People, ndarray of shape (n_samples,), Geometry or None
+            The people, by `Notion.people`, and who is like whom, where the penalty needs it.
 
         Returns
         -------
@@ -218,14 +212,8 @@ class OTFObjective:
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Features, as for `fit`.
-        sensitive_features : array-like or data frame
-            One or many sensitive columns.
-        labels : array-like of shape (n_samples,)
-            Zeros and ones.
-        sample_weight : array-like of shape (n_samples,), default=None
-            One for each row by default.
+        X, sensitive_features, labels, sample_weight : array-like
+            As for `fit`.
 
         Returns
         -------

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from otfair.models._search import ALPHAS, BISECTIONS, weakest_alpha
+from otfair.models._base import ALPHAS, BISECTIONS, weakest_alpha
 
 
 def search(violation, limit):
