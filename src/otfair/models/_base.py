@@ -225,7 +225,7 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
         Returns
         -------
         ndarray of shape (n_samples, n_cost_features)
-            Those of the scaled or encoded features that are `cost_features`.
+            Those of the features that are `cost_features`.
         """
         check_is_fitted(self)
         return self._chosen(self._encoded(X))

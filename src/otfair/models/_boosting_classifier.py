@@ -68,27 +68,14 @@ class OTFBoostingClassifier(FairClassifier):
         The fairness notion, or its name.
     alpha : float, default=0.5
         Weight of fairness, from 0 (none) to 1 (nothing else); 1/2 about halves the violation.
-    epsilon : float, default=1e-3
-        Smoothing of the OTF cost.
-    regularizer : {"otf", "norm", "barycenter"}, default="otf"
-        The penalty.
-    max_violation : float, default=None
-        Overrides `alpha`: the weakest regularisation whose violation on the training data (or on
-        `validation_fraction` of it) is at most this.
-    validation_fraction : float, default=0.0
-        Share of the rows kept out of training to judge `max_violation`.
+    epsilon, regularizer, max_violation, validation_fraction : object, optional
+        As for `OTFClassifier`; the regularizer is a name.
     balance : "auto" or float, default="auto"
         The penalty's factor; docs/boosting.md says how it is found.
     n_estimators : int, default=100
         Rounds of boosting.
-    cost_features : str, int, or list of str, int or bool, default=None
-        Names, positions or a mask of the columns by which people are alike; all by default.
-    cost : str, callable or Cost, default="euclidean"
-        What it costs to move score between two people, as for `PointCloud`.
-    scale : "max", "mean", "median", float or None, default="max"
-        What costs are divided by, as for `PointCloud`.
-    geometry : Geometry, default=None
-        Who is like whom among the training people, in place of these three.
+    cost_features, cost, scale, geometry : object, optional
+        As for `OTFClassifier`.
     n_jobs : int, default=None
         Threads of the booster; all by default.
     random_state : int, RandomState or None, default=None
@@ -246,13 +233,8 @@ class OTFBoostingClassifier(FairClassifier):
         self._objective()
 
     def _objective(self) -> OTFObjective:
-        objective = OTFObjective(
-            self.notion,
-            self.alpha,
-            self.epsilon,
-            regularizer=self.regularizer,
-            balance=self.balance,
-        )
+        how = {"regularizer": self.regularizer, "balance": self.balance}
+        objective = OTFObjective(self.notion, self.alpha, self.epsilon, **how)
         rate = BOOSTERS[self.booster].learning_rate(self._more)
         objective.approach = min(objective.approach, 1 / rate)
         return objective

@@ -85,11 +85,9 @@ class OTFClassifier(FairClassifier):
     cost_features : str, int, or list of str, int or bool, default=None
         Names, positions or a mask of the columns by which people are alike; all by default. The
         name of a column from before `TableEncoder` stands for all that came of it.
-    cost : str, callable or Cost, default="euclidean"
-        What it costs to move score between two people, as for `PointCloud`. A `regularizer` that
-        is an `OTFLoss` has its own.
-    scale : "max", "mean", "median", float or None, default="max"
-        What costs are divided by, as for `PointCloud`.
+    cost, scale : object, default="euclidean", "max"
+        What it costs to move score between two people, and what that is divided by, as for
+        `PointCloud`. A `regularizer` that is an `OTFLoss` has its own.
     geometry : Geometry, default=None
         Who is like whom among the training people, in place of these three.
     max_iter : int, default=500
@@ -112,10 +110,8 @@ class OTFClassifier(FairClassifier):
     ----------
     classes_ : ndarray of shape (2,)
         Labels, the positive one last.
-    coef_ : ndarray of shape (1, n_features)
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
         Weights of the logistic regression.
-    intercept_ : ndarray of shape (1,)
-        Its intercept.
     module_ : torch.nn.Module
         The trained module, if one was given.
     alpha_ : float
@@ -201,8 +197,7 @@ class OTFClassifier(FairClassifier):
         else:
             check_shapes(state, coef_=(1, width), intercept_=(1,))
 
-    def _check_settings(self) -> None:
-        check_settings(self)
+    _check_settings = check_settings
 
     def _begin(
         self, X: Array, y: Array, sensitive_features: Array, sample_weight: Array, penalize: bool
@@ -227,7 +222,11 @@ class OTFClassifier(FairClassifier):
             line = training.descend(0.0, max_iter=self.max_iter, tol=self.tol)
         else:
             line = Line(0.0, self._given())
-        self.balance_ = self._balance(training, line)
+        if self.balance == "auto" or training.loss is None:
+            self.balance_ = training.balance(line, max_iter=self.max_iter, tol=self.tol)
+        else:
+            self.balance_ = float(self.balance)
+            training.loss.balance.fill_(self.balance_)
         if not self._by_adam:
             return _Stage(Z[judged], violation_of, line, training, line, 0)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -355,11 +354,3 @@ class OTFClassifier(FairClassifier):
             training.batches = (self._chosen(training.X), people)
             return loss
         return loss.fit_people(people, self._geometry(training.X, people, loss.cost, loss.scale))
-
-    def _balance(self, training: Training, free: Line) -> float:
-        if training.loss is None:
-            return 1.0
-        if self.balance == "auto":
-            return training.balance(free, max_iter=self.max_iter, tol=self.tol)
-        training.loss.balance.fill_(float(self.balance))
-        return float(self.balance)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,6 +18,8 @@ MEMORY = 20
 SUFFICIENT, FLATTER = 1e-4, 0.9  # weak Wolfe: enough decrease, and a slope that rose enough
 WINDOW = 10  # iterations over which the decrease is judged
 RESTARTS = (1e-1, 1e-2, 1e-3)  # how far from a kink to start again, relative to the point
+Objective: TypeAlias = Callable[[np.ndarray], tuple[float, np.ndarray]]  # its value and gradient
+Callback: TypeAlias = Callable[[np.ndarray, float], None]
 
 
 @dataclass(frozen=True)
@@ -32,12 +35,12 @@ class Minimum:
 
 
 def minimize(
-    objective: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    objective: Objective,
     start: np.ndarray,
     *,
     max_iter: int = 500,
     tol: float = 1e-7,
-    callback: Callable[[np.ndarray, float], None] | None = None,
+    callback: Callback | None = None,
 ) -> Minimum:
     """Minimise a function that returns its value and gradient.
 
@@ -57,26 +60,19 @@ def minimize(
         if not found.stuck or found.iterations >= max_iter:
             break
         shift = size * max(float(np.linalg.norm(found.x)), 1e-3) / np.sqrt(len(start))
-        again = _search(
-            objective,
-            found.x + shift * rng.normal(size=len(start)),
-            max_iter - found.iterations,
-            tol,
-            callback,
+        near = found.x + shift * rng.normal(size=len(start))
+        again = _search(objective, near, max_iter - found.iterations, tol, callback)
+        found = replace(
+            again if again.value < found.value else found,
+            iterations=found.iterations + again.iterations,
+            evaluations=found.evaluations + again.evaluations,
+            stuck=again.stuck,
         )
-        iterations = found.iterations + again.iterations
-        evaluations = found.evaluations + again.evaluations
-        best = again if again.value < found.value else found
-        found = replace(best, iterations=iterations, evaluations=evaluations, stuck=again.stuck)
     return found
 
 
 def _search(
-    objective: Callable[[np.ndarray], tuple[float, np.ndarray]],
-    start: np.ndarray,
-    max_iter: int,
-    tol: float,
-    callback: Callable[[np.ndarray, float], None] | None,
+    objective: Objective, start: np.ndarray, max_iter: int, tol: float, callback: Callback | None
 ) -> Minimum:
     x, pairs, used = start, deque[tuple[np.ndarray, np.ndarray]](maxlen=MEMORY), 1
     f, g = objective(x)
@@ -123,11 +119,7 @@ def _direction(g: np.ndarray, pairs: deque[tuple[np.ndarray, np.ndarray]]) -> np
 
 
 def _line_search(
-    objective: Callable[[np.ndarray], tuple[float, np.ndarray]],
-    x: np.ndarray,
-    f: float,
-    g: np.ndarray,
-    direction: np.ndarray,
+    objective: Objective, x: np.ndarray, f: float, g: np.ndarray, direction: np.ndarray
 ) -> tuple[tuple[float, float, np.ndarray] | None, int]:
     """Return a step that meets weak Wolfe, or at least lowers the objective; else None."""
     low, high, t, slope = 0.0, np.inf, 1.0, float(direction @ g)

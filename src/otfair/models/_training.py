@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 from otfair._io.progress import track
 from otfair.losses import FairnessLoss
 from otfair.metrics import ViolationOf
-from otfair.models._lbfgs import minimize
+from otfair.models._lbfgs import Objective, minimize
 from otfair.notions import People
 
 HALVINGS, HALF_WITHIN = 8, 0.03  # trainings at most to find the balance, and how nearly to halve
@@ -38,7 +37,7 @@ class Line:
 
     def logits(self, X: np.ndarray) -> np.ndarray:
         """Return the logits of the positive class, (n,)."""
-        return line_logits(self.weights, X)
+        return np.asarray(X @ self.weights[:-1] + self.weights[-1])
 
 
 @dataclass(frozen=True)
@@ -81,11 +80,11 @@ class Training:
     batches: tuple[np.ndarray, People] | None = None  # (n, q) cost features and people: batch mode
     penalty: float = 0.0  # at the last evaluation
 
-    def violation(self, weights: np.ndarray) -> float:
-        """Violation of a linear model's scores on these people."""
+    def violation(self, model: Line | Network) -> float:
+        """Violation of a model's scores on these people; 0 without sensitive features."""
         if self.violation_of is None:
             return 0.0
-        return self.violation_of(expit(line_logits(weights, self.X)))
+        return self.violation_of(expit(model.logits(self.X)))
 
     def balance(self, free: Line, *, max_iter: int, tol: float) -> float:
         """Give the penalty the factor with which alpha = 1/2 halves the violation; returns it.
@@ -103,7 +102,7 @@ class Training:
             batch = (features[rows], people.take(rows))
             return self.loss.balance_(logits[rows], self.y[rows], *batch)
         alike = self.loss.balance_(logits, self.y)
-        before = self.violation(free.weights)
+        before = self.violation(free)
         if not before > 1e-9:
             return alike
         weak, strong, guess = -np.inf, np.inf, np.log(alike)
@@ -111,7 +110,7 @@ class Training:
             self.loss.balance.fill_(np.exp(guess))
             # From the free model: a warm start would stay on the kink where the last one ended.
             found = self.descend(0.5, free.weights, max_iter=min(max_iter, 100), tol=10 * tol)
-            left = self.violation(found.weights) / before
+            left = self.violation(found) / before
             if abs(left - 0.5) <= HALF_WITHIN:
                 break
             if left > 0.95 and weak > -np.inf:  # 19 times the factor did nothing
@@ -127,12 +126,12 @@ class Training:
             self.loss.balance.fill_(np.exp(guess) if bracketed else alike)
         return float(self.loss.balance)
 
-    def objective(self, alpha: float) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
+    def objective(self, alpha: float) -> Objective:
         """Return the function of the linear model's weights that `descend` minimises."""
         n = len(self.y)
 
         def objective(theta: np.ndarray) -> tuple[float, np.ndarray]:
-            z = line_logits(theta, self.X)
+            z = Line(alpha, theta).logits(self.X)
             value = float(self.weight @ (np.logaddexp(0.0, z) - self.y * z)) / n
             slope = self.weight * (expit(z) - self.y) / n
             self.penalty = 0.0
@@ -155,7 +154,7 @@ class Training:
         history: list[Record] = []
 
         def record(theta: np.ndarray, value: float) -> None:
-            violation = self.violation(theta)
+            violation = self.violation(Line(alpha, theta))
             history.append(
                 {"alpha": alpha, "loss": value, "penalty": self.penalty, "violation": violation}
             )
@@ -196,7 +195,7 @@ class Training:
         y, weight = (torch.as_tensor(v, dtype=torch.float64) for v in (self.y, self.weight))
         optimizer = torch.optim.Adam(module.parameters(), lr=learning_rate)
         generator = torch.Generator().manual_seed(seed)
-        history: list[Record] = []
+        trained = Network(alpha, module, [])
         module.train()
         for epoch in track(range(1, epochs + 1), "epochs", verbose=self.verbose):
             total, penalties = 0.0, 0.0
@@ -222,15 +221,13 @@ class Training:
                 share = len(rows) / len(X)
                 total += share * float(value.detach())
                 penalties += share * float(penalty.detach())
-            violation = 0.0
-            if self.violation_of is not None:
-                violation = self.violation_of(expit(module_logits(module, self.X)))
-            history.append(
+            violation = self.violation(trained)
+            trained.history.append(
                 {"alpha": alpha, "loss": total, "penalty": penalties, "violation": violation}
             )
-        trained = torch.from_numpy(module_logits(module, self.X))
-        _refuse_diverged(trained, "after the last epoch", learning_rate)
-        return Network(alpha, module, history)
+        last = torch.from_numpy(trained.logits(self.X))
+        _refuse_diverged(last, "after the last epoch", learning_rate)
+        return trained
 
 
 def _batches(order: Tensor, size: int) -> list[Tensor]:
@@ -269,8 +266,3 @@ def _one_logit(output: Tensor) -> Tensor:
             f"{tuple(output.shape)}."
         )
     return output.reshape(-1)
-
-
-def line_logits(weights: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """Return the logits of a linear model, whose intercept is the last weight, (n,)."""
-    return np.asarray(X @ weights[:-1] + weights[-1])

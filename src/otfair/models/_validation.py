@@ -19,11 +19,7 @@ from otfair.losses import FairnessLoss, OTFLoss, loss_class
 from otfair.notions import Notion, People, as_notion
 from otfair.tables import EncodedColumn, two_classes
 
-KNOWN = {
-    "solver": ("lbfgs", "adam"),
-    "mode": ("dataset", "batch"),
-}
-
+KNOWN = {"solver": ("lbfgs", "adam"), "mode": ("dataset", "batch")}
 POSITIVE, FINITE = 1e-300, 1e300  # the ends of what must be neither zero nor infinite
 RANGES: dict[str, tuple[float, float, type]] = {
     "alpha": (0, 1, numbers.Real),
@@ -61,20 +57,16 @@ def check_common(estimator: Any) -> None:
         if hasattr(estimator, name) and (name, getattr(estimator, name)) != ("max_violation", None):
             check_number(name, getattr(estimator, name))
     check_balance(estimator.balance)
-    own_cost = estimator.cost != "euclidean" or estimator.scale != "max"
-    if own_cost and estimator.geometry is not None:
-        raise ValueError(
-            f"`geometry` has a cost of its own, but `cost` is {estimator.cost!r} and `scale` "
-            f"{estimator.scale!r}; leave these out, or the `geometry`."
-        )
-    loss = estimator.regularizer
-    if own_cost and isinstance(loss, OTFLoss) and (loss.cost, loss.scale) != (
-        estimator.cost, estimator.scale
-    ):  # fmt: skip
-        raise ValueError(
-            f"`regularizer` was made with the cost {loss.cost!r} and the scale {loss.scale!r}, but "
-            f"`cost` is {estimator.cost!r} and `scale` {estimator.scale!r}; leave these out."
-        )
+    own, loss = (estimator.cost, estimator.scale), estimator.regularizer
+    if own != ("euclidean", "max"):
+        asked = f"`cost` is {estimator.cost!r} and `scale` {estimator.scale!r}; leave these out"
+        if estimator.geometry is not None:
+            raise ValueError(f"`geometry` has a cost of its own, but {asked}, or the `geometry`.")
+        if isinstance(loss, OTFLoss) and (loss.cost, loss.scale) != own:
+            raise ValueError(
+                f"`regularizer` was made with the cost {loss.cost!r} and the scale {loss.scale!r}, "
+                f"but {asked}."
+            )
     held_out = estimator.max_violation is not None and estimator.validation_fraction
     if held_out and isinstance(estimator.geometry, Geometry):
         raise ValueError(
@@ -89,12 +81,9 @@ def check_settings(estimator: Any) -> None:
     if not isinstance(estimator.regularizer, FairnessLoss):
         loss_class(estimator.regularizer)
     for name, known in KNOWN.items():
-        if getattr(estimator, name) not in known:
-            raise ValueError(
-                f"unknown {name} {getattr(estimator, name)!r}; pass one of {', '.join(known)}."
-            )
-    by_adam = estimator.solver == "adam" or estimator.module is not None
-    if estimator.mode == "batch" and (not by_adam or estimator.geometry is not None):
+        if (value := getattr(estimator, name)) not in known:
+            raise ValueError(f"unknown {name} {value!r}; pass one of {', '.join(known)}.")
+    if estimator.mode == "batch" and (not estimator._by_adam or estimator.geometry is not None):
         raise ValueError(
             '`mode="batch"` needs `solver="adam"` or a `module`, as L-BFGS looks at all people '
             'at once, and takes no `geometry`. Leave `mode="dataset"`.'
