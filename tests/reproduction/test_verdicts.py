@@ -188,3 +188,11 @@ def test_a_table_is_markdown():
     assert str(table) == "| a | b |\n| --- | --- |\n| 1 | 2 |"
     assert table
     assert not Table(["a"], [])
+
+
+def test_the_page_of_one_protocol_speaks_of_no_other():
+    for protocol, other in (("full", "paper"), ("paper", "full")):
+        text = page([r for r in results(AHEAD, 1) if r.run.protocol == protocol])
+        assert f"--protocol {protocol} " in text
+        assert f"--protocol {other} " not in text
+        assert ("curves of the full protocol took" in text) == (protocol == "full")

@@ -10,27 +10,25 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from otfair.reproduction._frames import PANELS, Panel, panel_runs, select, shown
+from otfair.reproduction._frames import PANELS, Panel, panel_runs, select, shown, title
 
 SHARES = (0.75, 0.5, 0.25, 0.1)  # of the unfair model's violation
 INTERVAL = 3  # splits from which on a difference is given an interval
+COMPARED = [
+    "dataset", "attribute", "notion", "against", "share", "difference",
+    "ran", "panel", "where",  # splits in all, and what the panel and the comparison are called
+]  # fmt: skip
 COLLAPSED = 0.1  # of AUC below the unfair model, from which on a model is no answer
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How much higher one method's AUC is than another's.
+    """How much higher one method's AUC is than another's."""
 
-    Attributes
-    ----------
-    mean, low, high : over splits, and its 95 % interval (Student's t; NaN below three splits).
-    splits : in which both curves reach the violation.
-    """
-
-    mean: float
-    low: float
+    mean: float  # over splits
+    low: float  # its 95 % interval (Student's t), NaN below three splits
     high: float
-    splits: int
+    splits: int  # in which both curves reach the violation
 
     def above(self, bound: float) -> bool:
         """Whether the interval is above a bound; below three splits, whether the mean is."""
@@ -75,7 +73,7 @@ def _curves(frame: pd.DataFrame, protocol: str) -> pd.DataFrame:
 
 def _curve(runs: pd.DataFrame, notion: str, method: str) -> pd.DataFrame:
     kept = pd.concat([shown(runs, each, notion) for each in ("unfair", method)])
-    free = kept[kept["method"] == "unfair"].set_index("split")["test_auc"]
+    free = select(kept, method="unfair").set_index("split")["test_auc"]
     lost = kept["split"].map(free) - kept["test_auc"]
     return kept[~(lost > COLLAPSED)].sort_values(["split", "alpha"])
 
@@ -88,7 +86,7 @@ def difference(
     The curves are interpolated linearly, split by split; a split in which they do not both come
     down to that violation is left out.
     """
-    free = free[free["method"] == "unfair"]
+    free = select(free, method="unfair")
     gaps = []
     for split, target in zip(free["split"], free[x]):
         one, other = (at(c, split, x, y, share * float(target)) for c in (first, second))
@@ -109,20 +107,16 @@ def at(curve: pd.DataFrame, split: int, x: str, y: str, target: float) -> float:
 
 
 def compare(frame: pd.DataFrame, protocol: str, part: str) -> pd.DataFrame:
-    """Compare OTF with the norm and the barycenter in every panel, notion and share.
-
-    `ran` is the number of splits in all.
-    """
+    """Compare OTF with the norm and the barycenter in every panel, notion and share."""
     frame = _curves(frame, protocol)
     panels = {panel: panel_runs(frame, panel) for panel in PANELS}
-    columns, rows = ["dataset", "attribute", "notion", "against", "share", "difference", "ran"], []
+    rows = []
     for panel, notion, other in product(PANELS, ("pdp", "peo"), ("norm", "barycenter")):
         x, y = f"{part}_{notion}_{panel[1]}", f"{part}_auc"
         own, theirs = (_curve(panels[panel], notion, method) for method in ("otf", other))
-        ran = set(own[own["method"] == "otf"]["split"]) & set(
-            theirs[theirs["method"] == other]["split"]
-        )
+        ran = {*select(own, method="otf")["split"]} & {*select(theirs, method=other)["split"]}
+        where = f"{title(panel)}, {notion.upper()}, against {other.capitalize()}"
         for share in SHARES if ran else ():
             found = difference(own, theirs, own, x, y, share)
-            rows.append((*panel[:2], notion, other, share, found, len(ran)))
-    return pd.DataFrame(rows, columns=columns)
+            rows.append((*panel[:2], notion, other, share, found, len(ran), title(panel), where))
+    return pd.DataFrame(rows, columns=COMPARED)

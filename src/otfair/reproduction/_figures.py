@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,16 +15,7 @@ from scipy.stats import gaussian_kde
 
 from otfair._io.files import write_bytes
 from otfair._io.rendering import drawn
-from otfair.reproduction._frames import (
-    BOTH,
-    PANELS,
-    panel_runs,
-    select,
-    shown,
-    title,
-    to_frame,
-    violins,
-)
+from otfair.reproduction._frames import BOTH, PANELS, panel_runs, select, shown, title, to_frame
 from otfair.reproduction._plan import VIOLIN_EPSILONS
 from otfair.reproduction._store import Result
 from otfair.reproduction._train import POSTPROCESS_EPOCHS, QUANTILES
@@ -36,6 +28,11 @@ STYLES = {
     "coordinate": ("OTF, published ascent", "#009e73", "v"),
 }
 LINES = {"barycenter": ":", "norm": "--", "otf": "-", "coordinate": "-."}
+VIOLINS = {
+    "epsilon": ("full", "otf", "full protocol"),
+    "epsilon_paper": ("paper", "otf", "the paper's protocol"),
+    "epsilon_published": ("paper", "coordinate", "the published ascent"),
+}
 GROUPS = {"Female": "#e69f00", "Male": "#0072b2"}
 
 
@@ -60,18 +57,15 @@ def draw_curves(frame: pd.DataFrame, protocol: str, part: str) -> Figure:
         axes.set_xlabel(what, fontsize=9)
     for axes in grid[:, 0]:
         axes.set_ylabel(f"AUC ({part})", fontsize=9)
-    handles = {
-        text: handle
-        for axes in grid.flat
-        for handle, text in zip(*axes.get_legend_handles_labels())
-    }
+    shown_in = [axes.get_legend_handles_labels() for axes in grid.flat]
+    handles = {text: handle for pair in shown_in for handle, text in zip(*pair)}
     figure.legend(
         list(handles.values()), list(handles), loc="outside lower center", ncols=5, frameon=False
     )
-    figure.suptitle(
-        f"AUC against violation, {part} set, {protocol} protocol; number of splits in each corner",
-        fontsize=10,
+    what = (
+        f"AUC against violation, {part} set, {protocol} protocol; number of splits in each corner"
     )
+    figure.suptitle(what, fontsize=10)
     return figure
 
 
@@ -186,25 +180,36 @@ def _violin(axes: Axes, quantiles: list[float], side: int, colour: str) -> None:
         axes.plot([0, side * reach], [at, at], color="black", lw=0.9, ls="--")
 
 
-def write_figures(results: Iterable[Result], folder: Path) -> list[Path]:
-    """Draw what the results allow, as PDF and PNG; returns the files."""
-    frame = to_frame(results)
-    figures: dict[str, Figure] = {}
-    for protocol in ("full", "paper"):
+Drawing = tuple[str, Callable[[], Figure]]  # the caption of a figure, and what draws it
+
+
+def drawings(frame: pd.DataFrame) -> dict[str, Drawing]:
+    """Return the figures that the results allow, by name."""
+    found: dict[str, Drawing] = {}
+    for protocol, whose in (("full", "Full protocol"), ("paper", "The paper's protocol")):
         own = select(frame, experiment="curves", protocol=protocol)
         if any(len(panel_runs(own, panel)) for panel in PANELS):
             for part in ("test", "train"):
-                figures[f"curves_{protocol}_{part}"] = draw_curves(frame, protocol, part)
-    kinds = set(zip(frame["experiment"], frame["protocol"]))
-    if ("postprocess", "paper") in kinds:
-        figures["postprocess"] = draw_postprocess(frame)
-    for name, runs in violins(frame).items():
-        figures[name] = draw_violins(runs)
+                draw = partial(draw_curves, frame, protocol, part)
+                found[f"curves_{protocol}_{part}"] = f"{whose}, {part} set", draw
+    if len(select(frame, experiment="postprocess", protocol="paper")):
+        caption = "Post-processing: nothing but cross-entropy, then nothing but OTF"
+        found["postprocess"] = caption, partial(draw_postprocess, frame)
+    for name, (protocol, method, whose) in VIOLINS.items():
+        runs = select(frame, experiment="epsilon", split=0, protocol=protocol, method=method)
+        if len(runs):
+            caption = f"Scores by smoothing and strength, {whose}"
+            found[name] = caption, partial(draw_violins, runs)
+    return found
+
+
+def write_figures(results: Iterable[Result], folder: Path) -> list[Path]:
+    """Draw what the results allow, as PDF and PNG; returns the files."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for name, figure in figures.items():
+    for name, (_, draw) in drawings(to_frame(results)).items():
+        figure = draw()
         for suffix in ("pdf", "png"):
-            path = folder / f"{name}.{suffix}"
-            write_bytes(path, drawn(figure, suffix))
-            written.append(path)
+            written.append(folder / f"{name}.{suffix}")
+            write_bytes(written[-1], drawn(figure, suffix))
     return written

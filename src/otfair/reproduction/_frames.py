@@ -63,24 +63,9 @@ def panel_runs(frame: pd.DataFrame, panel: Panel) -> pd.DataFrame:
 def shown(runs: pd.DataFrame, method: str, notion: str) -> pd.DataFrame:
     """Return a method's runs that count under a notion: those that optimised it, if they do."""
     own = runs[(runs["method"] == method) & (runs["sweeps"] != 1)]
-    return own[own["notion"] == notion] if method in ("otf", "norm", "coordinate") else own
+    return select(own, notion=notion) if method in ("otf", "norm", "coordinate") else own
 
 
 def title(panel: Panel) -> str:
     """Name a panel."""
     return f"{panel[0].capitalize()}, {panel[1].replace('+', ' and ')}"
-
-
-def violins(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the runs of each grid of violins, by the name of its figure."""
-    frame = select(frame, experiment="epsilon", split=0)
-    grids = {
-        "epsilon": ("full", "otf"),
-        "epsilon_paper": ("paper", "otf"),
-        "epsilon_published": ("paper", "coordinate"),
-    }
-    found = {
-        name: select(frame, protocol=protocol, method=method)
-        for name, (protocol, method) in grids.items()
-    }
-    return {name: runs for name, runs in found.items() if len(runs)}

@@ -6,41 +6,39 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from otfair._io.files import write_bytes
 from otfair._io.rendering import templates
-from otfair.reproduction._claims import INTERVAL, SHARES, Difference, at, curve, difference
-from otfair.reproduction._figures import STYLES
-from otfair.reproduction._frames import BOTH, PANEL_OF, PANELS, select, title, to_frame, violins
+from otfair.reproduction._claims import (
+    INTERVAL,
+    SHARES,
+    Difference,
+    at,
+    curve,
+    difference,
+    mean_difference,
+)
+from otfair.reproduction._figures import STYLES, drawings
+from otfair.reproduction._frames import BOTH, PANEL_OF, PANELS, select, title, to_frame
 from otfair.reproduction._store import Result
 from otfair.reproduction._train import OTF_SCALE
 from otfair.reproduction._verdicts import CLAIMS, UNKNOWN, Evidence, by_epsilon
 
-CAPTIONS = {
-    "curves_full_test": "Full protocol, test set",
-    "curves_full_train": "Full protocol, train set",
-    "curves_paper_test": "The paper's protocol, test set",
-    "curves_paper_train": "The paper's protocol, train set",
-    "postprocess": "Post-processing: nothing but cross-entropy, then nothing but OTF",
-    "epsilon": "Scores by smoothing and strength, full protocol",
-    "epsilon_paper": "Scores by smoothing and strength, the paper's protocol",
-    "epsilon_published": "Scores by smoothing and strength, the published ascent",
-}
-
 
 @dataclass(frozen=True)
 class Table:
-    """A heading and rows of text, as Markdown."""
+    """A heading and rows, as Markdown."""
 
     head: list[str]
-    rows: list[list[str]]
+    rows: list[list[Any]]
 
     def __str__(self) -> str:
         lines = [self.head, ["---"] * len(self.head), *self.rows]
-        return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+        return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
     def __bool__(self) -> bool:
         return bool(self.rows)
@@ -57,62 +55,56 @@ def page(results: list[Result], figures: str = ".") -> str:
     frame = to_frame(results)
     evidence = Evidence.of(frame)
     protocols = [p for p in ("full", "paper") if (frame["protocol"] == p).any()]
-    claims = [
-        (text, {protocol: judge(evidence, protocol) for protocol in protocols})
-        for text, judge in CLAIMS.items()
-    ]
-    kinds = set(zip(frame["experiment"], frame["protocol"]))
-    there = {"postprocess"} if ("postprocess", "paper") in kinds else set()
-    there |= set(violins(frame))
-    there |= {f"curves_{p}_{k}" for e, p in kinds if e == "curves" for k in ("test", "train")}
-    drawn = [name for name in CAPTIONS if name in there]
-    return (
-        templates("otfair.reproduction", escape=False)
-        .get_template("results.md")
-        .render(
-            runs=len(results),
-            dates=sorted({r.finished[:10] for r in results if r.finished}),
-            versions=sorted({f"{k} {v}" for r in results for k, v in r.versions.items()}),
-            protocols=protocols,
-            claims=claims,
-            unknown=UNKNOWN,
-            figures={f"{figures}/{name}.png": CAPTIONS[name] for name in drawn},
-            comparisons={
-                (protocol, part): _compared(table)
-                for (protocol, part), table in evidence.tables.items()
-                if len(table)
-            },
-            counts=_counts(frame),
-            commands=_commands(frame),
-            scales=[
-                f"{dataset.capitalize()} by {attribute} {factor:g} ({notion.upper()})"
-                for (dataset, attribute, notion), factor in OTF_SCALE.items()
-            ],
-            full_minutes=_minutes(frame),
-            converged=_converged(frame),
-            published=_published(frame),
-            protocols_compared=_protocols(frame),
-            costs=_costs(frame),
-            smoothing={
-                f"{protocol} protocol{', published ascent' * (method == 'coordinate')}": table
-                for protocol, method in (("full", "otf"), ("paper", "otf"), ("paper", "coordinate"))
-                if (table := _smoothing(evidence, protocol, method))
-            },
-        )
+    template = templates("otfair.reproduction", escape=False).get_template("results.md")
+    return template.render(
+        runs=len(results),
+        dates=sorted({r.finished[:10] for r in results if r.finished}),
+        versions=sorted({f"{k} {v}" for r in results for k, v in r.versions.items()}),
+        protocols=protocols,
+        claims=[
+            (text, {p: judge(evidence, p) for p in protocols}) for text, judge in CLAIMS.items()
+        ],
+        unknown=UNKNOWN,
+        figures={f"{figures}/{name}.png": text for name, (text, _) in drawings(frame).items()},
+        comparisons={key: _compared(t) for key, t in evidence.tables.items() if len(t)},
+        counts=_counts(frame),
+        commands=_commands(frame),
+        scales=OTF_SCALE,
+        full_minutes=_minutes(frame),
+        converged=_converged(frame),
+        published=_published(frame),
+        protocols_compared=_protocols(frame),
+        costs=_costs(frame),
+        smoothing=_smoothing(evidence),
     )
 
 
 def _compared(table: pd.DataFrame) -> Table:
-    """Tabulate differences by panel, notion and baseline; a column for each share."""
-    rows: dict[tuple[str, ...], dict[float, Difference]] = {}
-    for row in table.to_dict("records"):
-        panel = PANEL_OF[row["dataset"], row["attribute"]]
-        key = (title(panel), row["notion"].upper(), row["against"].capitalize(), str(row["ran"]))
-        rows.setdefault(key, {})[row["share"]] = row["difference"]
-    head = ["dataset, attribute", "notion", "against", "splits", *(f"{s:g}" for s in SHARES)]
-    return Table(
-        head, [[*key, *(_cell(d[s], int(key[3])) for s in SHARES)] for key, d in rows.items()]
-    )
+    words = {"notion": table["notion"].str.upper(), "against": table["against"].str.capitalize()}
+    head = ["dataset, attribute", "notion", "against", "splits"]
+    return _by_share(table.assign(**words), ["panel", "notion", "against", "ran"], head)
+
+
+def _smoothing(evidence: Evidence) -> dict[str, Table]:
+    """Tabulate how the AUC of epsilon 1e-3 compares with that of others."""
+    out = {}
+    for protocol, method in (("full", "otf"), ("paper", "otf"), ("paper", "coordinate")):
+        table = by_epsilon(evidence, protocol, method)
+        if len(table):
+            table["ran"] = max(d.splits for d in table["difference"])
+            what = f"{protocol} protocol{', published ascent' * (method == 'coordinate')}"
+            out[what] = _by_share(table, ["epsilon"], ["epsilon 1e-3 against"])
+    return out
+
+
+def _by_share(table: pd.DataFrame, by: list[str], head: list[str]) -> Table:
+    """Tabulate differences; a column for each share."""
+    rows = []
+    for key, own in table.groupby(by, sort=False):
+        found = dict(zip(own["share"], own["difference"]))
+        cells = (_cell(found.get(s, mean_difference([])), own["ran"].iloc[0]) for s in SHARES)
+        rows.append([*key, *cells])
+    return Table([*head, *(f"{share:g}" for share in SHARES)], rows)
 
 
 def _cell(found: Difference, ran: int) -> str:
@@ -126,45 +118,21 @@ def _cell(found: Difference, ran: int) -> str:
     return f"{text} ({found.splits} split{'s' if found.splits > 1 else ''})"
 
 
-def _smoothing(evidence: Evidence, protocol: str, method: str) -> Table:
-    table = by_epsilon(evidence, protocol, method)
-    rows = {
-        epsilon: {row["share"]: row["difference"] for row in own.to_dict("records")}
-        for epsilon, own in ((e, select(table, epsilon=e)) for e in table["epsilon"].unique())
-    }
-    none = Difference(0.0, 0.0, 0.0, 0)
-    ran = max((d.splits for own in rows.values() for d in own.values()), default=0)
-    head = ["epsilon 1e-3 against", *(f"{s:g}" for s in SHARES)]
-    return Table(
-        head,
-        [
-            [f"{epsilon:g}", *(_cell(d.get(s, none), ran) for s in SHARES)]
-            for epsilon, d in rows.items()
-        ],
-    )
-
-
 def _counts(frame: pd.DataFrame) -> Table:
     """Tabulate what was run: splits, runs, minutes of one core."""
     frame = frame.assign(trained=[" and ".join(c) for c in frame["columns"]])
-    by = ["protocol", "experiment", "dataset", "method", "trained"]
-    rows = []
-    for key, own in frame.groupby(by):
-        protocol, experiment, dataset, method, trained = map(str, key)
-        spent = own["seconds"].sum() / 60
-        splits, runs = str(own["split"].nunique()), str(len(own))
-        label = STYLES[method][0]
-        rows.append([protocol, experiment, dataset, label, trained, splits, runs, f"{spent:.1f}"])
+    by, rows = ["protocol", "experiment", "dataset", "method", "trained"], []
+    for (*settings, method, trained), own in frame.groupby(by):
+        counts = [own["split"].nunique(), len(own), f"{own['seconds'].sum() / 60:.1f}"]
+        rows.append([*settings, STYLES[str(method)][0], trained, *counts])
     return Table([*by[:4], "trained on", "splits", "runs", "minutes"], rows)
 
 
 def _commands(frame: pd.DataFrame) -> list[str]:
     """Return the commands that make these runs."""
     out = []
-    for (protocol, experiment, dataset), own in frame.groupby(
-        ["protocol", "experiment", "dataset"]
-    ):
-        target, splits = dataset if experiment == "curves" else experiment, own["split"].nunique()
+    for (protocol, kind, dataset), own in frame.groupby(["protocol", "experiment", "dataset"]):
+        target, splits = dataset if kind == "curves" else kind, own["split"].nunique()
         out.append(f"otfair reproduce {target} --protocol {protocol} --splits {splits}")
     return out
 
@@ -172,20 +140,16 @@ def _commands(frame: pd.DataFrame) -> list[str]:
 def _minutes(frame: pd.DataFrame) -> dict[str, float]:
     """Minutes of one core that the curves of the full protocol took, Bank by age apart."""
     own = select(frame, protocol="full", experiment="curves")
-    apart = own["columns"].map(lambda c: c == ("age",))
-    return {
-        "within": float(own[~apart]["seconds"].sum() / 60),
-        "apart": float(own[apart]["seconds"].sum() / 60),
-    }
+    apart = np.array([columns == ("age",) for columns in own["columns"]], dtype=bool)
+    each = {"within": own["seconds"][~apart], "apart": own["seconds"][apart]}
+    return {name: float(seconds.sum() / 60) for name, seconds in each.items()}
 
 
 def _converged(frame: pd.DataFrame) -> dict[str, tuple[int, int]]:
     """Count by method the models of the full protocol that settled, and all."""
-    own = frame[(frame["protocol"] == "full") & frame.get("converged", pd.Series()).notna()]
-    return {
-        STYLES[str(method)][0]: (int(each["converged"].astype(bool).sum()), len(each))
-        for method, each in own.groupby("method")
-    }
+    own = select(frame, protocol="full").reindex(columns=["method", "converged"]).dropna()
+    settled = own["converged"].astype(bool).groupby(own["method"])
+    return {STYLES[str(method)][0]: (int(each.sum()), len(each)) for method, each in settled}
 
 
 def _published(frame: pd.DataFrame) -> Table:
@@ -198,8 +162,7 @@ def _published(frame: pd.DataFrame) -> Table:
         x, cells = f"test_{notion}_{BOTH}", []
         own = curve(frame, panel, notion, "otf", protocol="paper")
         for sweeps in (100, 1):
-            found = by.get(("coordinate", notion, alpha, sweeps))
-            if found:
+            if found := by.get(("coordinate", notion, alpha, sweeps)):
                 same = at(own, 0, x, "test_auc", found[x])
                 there = "-" if np.isnan(same) else f"{same:.4f}"
                 cells += [f"{found[x]:.0%}, {found['test_auc']:.4f}", there]
@@ -211,53 +174,38 @@ def _published(frame: pd.DataFrame) -> Table:
 
 def _protocols(frame: pd.DataFrame) -> Table:
     """Tabulate the AUC that the full protocol gains over the paper's, at equal violation."""
-    rows = []
+    rows, compared = [], list(product(("train", "test"), (0.5, 0.25)))
     for panel, notion, method in product(PANELS, ("pdp", "peo"), ("otf", "norm")):
         one, other = (curve(frame, panel, notion, method, protocol=p) for p in ("full", "paper"))
-        both = sorted(set(one["split"]) & set(other["split"]))
-        if not len(one) or method not in set(other["method"]):
+        if one.empty or method not in set(other["method"]):
             continue
-        cells = [
-            _cell(
-                difference(
-                    one[one["split"].isin(both)], other, one[one["split"].isin(both)],
-                    f"{part}_{notion}_{panel[1]}", f"{part}_auc", share,
-                ),
-                len(both),
-            )
-            for part, share in product(("train", "test"), (0.5, 0.25))
-        ]  # fmt: skip
-        rows.append([title(panel), notion.upper(), STYLES[method][0], str(len(both)), *cells])
+        one = one[one["split"].isin(other["split"])]
+        splits = one["split"].nunique()
+        cells = []
+        for part, share in compared:
+            x, y = f"{part}_{notion}_{panel[1]}", f"{part}_auc"
+            cells.append(_cell(difference(one, other, one, x, y, share), splits))
+        rows.append([title(panel), notion.upper(), STYLES[method][0], splits, *cells])
     head = ["dataset, attribute", "notion", "method", "splits"]
-    return Table([*head, "train, 0.5", "train, 0.25", "test, 0.5", "test, 0.25"], rows)
+    return Table([*head, *(f"{part}, {share:g}" for part, share in compared)], rows)
 
 
 def _costs(frame: pd.DataFrame) -> Table:
     """Tabulate how far smooth and exact costs of the trained models agree."""
     if "exact_cost" not in frame:
         return Table([], [])
-    own = frame[frame["exact_cost"].notna()]
-    rows = []
-    for (protocol, dataset, _, notion), each in own.groupby(
-        ["protocol", "dataset", "columns", "notion"]
-    ):
-        costly = each[each["exact_cost"] > 0]
-        ratio = costly["smooth_cost"] / costly["exact_cost"]
-        compared = [f"0 (smooth: up to {each['smooth_cost'].max():.1e})", "-", "-"]
-        if len(costly):
+    rows, by = [], ["protocol", "dataset", "columns", "notion"]
+    for (protocol, dataset, _, notion), each in frame.dropna(subset="exact_cost").groupby(by):
+        smooth, exact = each["smooth_cost"], each["exact_cost"]
+        compared = [f"0 (smooth: up to {smooth.max():.1e})", "-", "-"]
+        if (exact > 0).any():
+            ratio = (smooth / exact)[exact > 0]
             compared = [
-                f"{each['exact_cost'].max():.1e} to {each['exact_cost'].min():.1e}",
+                f"{exact.max():.1e} to {exact.min():.1e}",
                 f"{ratio.min():.3f} to {ratio.max():.3f}",
-                f"{each['smooth_cost'].rank().corr(each['exact_cost'].rank()):.3f}",
+                f"{smooth.rank().corr(exact.rank()):.3f}",
             ]
-        rows.append(
-            [
-                str(protocol),
-                f"{str(dataset).capitalize()}, {' and '.join(each['columns'].iloc[0])}",
-                str(notion).upper(),
-                str(len(each)),
-                *compared,
-            ]
-        )
+        what = f"{str(dataset).capitalize()}, {' and '.join(each['columns'].iloc[0])}"
+        rows.append([protocol, what, str(notion).upper(), len(each), *compared])
     head = ["protocol", "dataset, attribute", "notion", "models", "exact cost per person"]
     return Table([*head, "smooth / exact", "rank correlation"], rows)

@@ -34,31 +34,18 @@ CONTINUOUS_SPLITS = 3  # of Bank by age, whose 150 types take long
 
 @dataclass(frozen=True)
 class Run:
-    """One model that is trained and judged.
+    """One model that is trained and judged."""
 
-    Attributes
-    ----------
-    experiment : "curves", "postprocess" or "epsilon".
-    dataset : its name.
-    columns : sensitive columns that the penalty sees.
-    notion : "pdp" or "peo"; "" for the unfair model.
-    method : "unfair", "otf", "norm", "barycenter" or "coordinate".
-    protocol : "full" (L-BFGS, dataset mode, balanced) or "paper" (Adam, batch mode).
-    alpha, epsilon : strength, and smoothing (0 where the method has none).
-    split : seed of the split into training and test people, and of all else.
-    sweeps : of the coordinate method.
-    """
-
-    experiment: str
+    experiment: str  # "curves", "postprocess" or "epsilon"
     dataset: str
-    columns: tuple[str, ...]
-    notion: str
-    method: str
-    protocol: str
-    alpha: float
-    epsilon: float
-    split: int
-    sweeps: int = 0
+    columns: tuple[str, ...]  # sensitive ones that the penalty sees
+    notion: str  # "pdp" or "peo"; "" for the unfair model
+    method: str  # "unfair", "otf", "norm", "barycenter" or "coordinate"
+    protocol: str  # "full" (L-BFGS, dataset mode, balanced) or "paper" (Adam, batch mode)
+    alpha: float  # strength
+    epsilon: float  # smoothing, 0 where the method has none
+    split: int  # seed of the split into training and test people, and of all else
+    sweeps: int = 0  # of the coordinate method
 
     @property
     def key(self) -> str:

@@ -25,15 +25,9 @@ def reproduce(
     take: Iterable[Path] = (),
     verbose: bool = True,
 ) -> tuple[int, int]:
-    """Make the runs that are missing; returns how many were made, and how many failed.
+    """Make the runs that the SQLite file `store` lacks; returns how many were made, and failed.
 
-    Parameters
-    ----------
-    runs : from `plan`.
-    store : SQLite file of the results.
-    jobs : processes.
-    take : other stores, or CSV files, whose results are taken first.
-    verbose : show progress and the time left.
+    Results in other stores or CSV files, `take`, are taken first. `jobs` is of processes.
     """
     with Store(store) as results:
         for other in take:
@@ -49,9 +43,9 @@ def reproduce(
         with track(None, "runs", total, verbose=verbose, unit="run") as bar:
             for group in _made(tasks, jobs):
                 results.add(group)
-                failed += sum(bool(result.error) for result in group)
                 for result in group:
                     if result.error:
+                        failed += 1
                         logger.warning("%s failed:\n%s", result.run, result.error)
                 bar.update(len(group))
                 bar.set_postfix_str(f"{group[-1].run.dataset} {group[-1].run.method}")

@@ -46,24 +46,14 @@ ABOUT = ("seconds", "finished", "versions")
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a run.
-
-    Attributes
-    ----------
-    run : its configuration.
-    metrics : by name; numbers, or lists of them.
-    seconds : it took.
-    versions : of Python and the libraries.
-    finished : date and time, UTC.
-    error : what went wrong, "" if nothing did.
-    """
+    """What came of a run."""
 
     run: Run
-    metrics: dict[str, Any]
+    metrics: dict[str, Any]  # by name: numbers, or lists of them
     seconds: float
-    versions: dict[str, str]
-    finished: str
-    error: str = ""
+    versions: dict[str, str]  # of Python and the libraries
+    finished: str  # date and time, UTC
+    error: str = ""  # what went wrong
 
 
 class Store:
@@ -92,9 +82,8 @@ class Store:
 
     def add(self, results: Iterable[Result]) -> None:
         """Keep results, all or none; one that succeeded replaces one that failed."""
-        rows = [_row(result) for result in results]
         with self._db:
-            self._db.executemany(ADD, rows)
+            self._db.executemany(ADD, [_row(result) for result in results])
 
     def done(self) -> set[str]:
         """Keys of the runs that succeeded."""
@@ -147,13 +136,12 @@ def _flat(result: Result) -> dict[str, Any]:
 
 
 def _unflat(row: dict[str, str]) -> Result:
-    run = Run(
-        **{name: kind(row.pop(name)) for name, kind in SETTINGS.items()}  # type: ignore[arg-type]
-    )
+    settings: dict[str, Any] = {name: kind(row.pop(name)) for name, kind in SETTINGS.items()}
     seconds, finished, versions = (row.pop(name) for name in ABOUT)
     metrics = {name: json.loads(text) for name, text in row.items() if text}
     pairs = (pair.partition("=") for pair in versions.split())
-    return Result(run, metrics, float(seconds), {k: v for k, _, v in pairs}, finished)
+    about = float(seconds), {k: v for k, _, v in pairs}, finished
+    return Result(Run(**settings), metrics, *about)
 
 
 def _row(result: Result) -> tuple[Any, ...]:
