@@ -107,13 +107,9 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
             if self.max_violation is None:
                 chosen = train(self.alpha, stage.start)
             else:
+                free = train(0.0, None) if stage.start is None else stage.start
                 _, chosen = weakest_alpha(
-                    train,
-                    stage.violation,
-                    train(0.0, None) if stage.start is None else stage.start,
-                    self.max_violation,
-                    remedy=self._remedy,
-                    verbose=self.verbose,
+                    train, stage.violation, free, self.max_violation, self._remedy, self.verbose
                 )
             self.alpha_, self.violation_ = chosen.alpha, stage.violation(chosen)
             self._keep(chosen, tried)
@@ -284,7 +280,6 @@ def weakest_alpha(
     violation: Callable[[Tried], float],
     start: Tried,
     limit: float,
-    *,
     remedy: str = "",
     verbose: bool = False,
 ) -> tuple[float, Tried]:

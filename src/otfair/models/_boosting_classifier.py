@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from numbers import Integral
+from operator import attrgetter
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, _check_y, check_is_fitted
+from sklearn.utils.validation import _check_y, check_is_fitted
 
 from otfair._io.arrays import Array, same_length
 from otfair._io.saved import check_shapes, require
@@ -27,11 +28,12 @@ from otfair.models._validation import (
     check_common,
     encoded_columns,
     read_people,
+    read_weight,
     split_people,
-)
+)  # fmt: skip
 from otfair.models.boosters import BOOSTERS, Booster, TreeData
 from otfair.notions import STORED_NOTIONS, Notion
-from otfair.tables import EncodedColumn, TableEncoder, tree_matrix, two_classes
+from otfair.tables import TableEncoder, tree_matrix, two_classes
 
 
 @dataclass(frozen=True)
@@ -96,12 +98,8 @@ class OTFBoostingClassifier(FairClassifier):
     booster_ : xgboost.Booster or lightgbm.Booster
         The trained booster. LightGBM's does not know the margin at which it started, ``offset_``,
         which is added to what it predicts.
-    alpha_ : float
-        The weight of fairness that was used.
-    balance_ : float
-        The penalty's factor, 1 where there is none.
-    violation_ : float
-        On the training (or validation) people; 0 without sensitive features.
+    alpha_, balance_, violation_ : float
+        As for `OTFClassifier`.
     history_ : list of float
         The penalty of each round, a mean over people.
 
@@ -152,9 +150,9 @@ class OTFBoostingClassifier(FairClassifier):
         self.notion, self.alpha, self.epsilon = notion, alpha, epsilon
         self.regularizer, self.balance = regularizer, balance
         self.max_violation, self.validation_fraction = max_violation, validation_fraction
-        self.cost_features, self.geometry = cost_features, geometry
-        self.cost, self.scale = cost, scale
-        self.n_jobs, self.random_state, self.verbose = n_jobs, random_state, verbose
+        self.cost_features, self.cost, self.scale = cost_features, cost, scale
+        self.geometry, self.n_jobs = geometry, n_jobs
+        self.random_state, self.verbose = random_state, verbose
         if booster_params:
             self._more = booster_params
 
@@ -179,20 +177,10 @@ class OTFBoostingClassifier(FairClassifier):
         gains = self._trained().gains(self.n_features_in_)
         return gains / (gains.sum() or 1.0)
 
-    @property
-    def columns_(self) -> list[EncodedColumn]:
-        """What the encoder learnt of each column."""
-        return self.encoder_.columns_
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of columns seen by `fit`."""
-        return self.encoder_.n_features_in_
-
-    @property
-    def feature_names_in_(self) -> np.ndarray:
-        """Their names, where the table had names."""
-        return self.encoder_.feature_names_in_
+    # What the encoder learnt: of each column, their number, and their names where there are any.
+    columns_ = property(attrgetter("encoder_.columns_"))
+    n_features_in_ = property(attrgetter("encoder_.n_features_in_"))
+    feature_names_in_ = property(attrgetter("encoder_.feature_names_in_"))
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
@@ -200,9 +188,8 @@ class OTFBoostingClassifier(FairClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
+        takes = tags.input_tags
+        takes.allow_nan = takes.categorical = takes.string = True
         return tags
 
     def _set_fitted(self, state: dict[str, Any]) -> None:
@@ -243,23 +230,25 @@ class OTFBoostingClassifier(FairClassifier):
         self, X: Array, y: Array, sensitive_features: Array, sample_weight: Array, penalize: bool
     ) -> _Stage:
         """Read the data, and compute distances where there is a penalty."""
-        weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
+        weight = None if sample_weight is None else read_weight(sample_weight, X)
         self.encoder_ = TableEncoder().fit(X, sample_weight=weight)
         encoded = self.encoder_.transform(X)
-        raw, labels = tree_matrix(self, X, self.columns_), self._read_labels(y, len(encoded))
+        raw = tree_matrix(self, X, self.columns_)
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
+                "is None."
+            )
+        y = _check_y(y, estimator=self)
+        check_classification_targets(y)
+        same_length("y", len(y), len(encoded), "X")
+        self.classes_, labels = two_classes(y)
         kept, judged = split_people(self, labels)
         people = read_people(self.notion, sensitive_features, labels, weight, penalize)
-        data = TreeData(
-            raw[kept],
-            labels[kept],
-            None if weight is None else weight[kept],
-            np.array([column.levels is not None for column in self.columns_]),
-            [column.name for column in self.columns_],
-        )
+        weights = None if weight is None else weight[kept]
+        names = [column.name for column in self.columns_]
+        categories = np.array([column.levels is not None for column in self.columns_])
+        data = TreeData(raw[kept], labels[kept], weights, categories, names)
         objective, self.balance_ = None, 1.0
         if penalize and people is not None:
             trained, Z, geometry = people.take(kept), encoded[kept], None
@@ -276,25 +265,9 @@ class OTFBoostingClassifier(FairClassifier):
             seed = int(seed) if whole else check_random_state(seed).randint(2**31 - 1)
         return _Stage(raw[judged], violation_of, None, data, objective, seed)
 
-    def _read_labels(self, y: Array, n: int) -> np.ndarray:
-        """Return the labels as 0 and 1, (n,); sets `classes_`."""
-        if y is None:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
-                "is None."
-            )
-        y = _check_y(y, estimator=self)
-        check_classification_targets(y)
-        same_length("y", len(y), n, "X")
-        self.classes_, labels = two_classes(y)
-        return labels
-
     def _train(self, stage: _Stage, alpha: float, start: _Trees | None) -> _Trees:
-        params = dict(self._more)
-        if self.n_jobs is not None:
-            params["n_jobs"] = self.n_jobs
-        if stage.seed is not None:
-            params["random_state"] = stage.seed
+        own = {"n_jobs": self.n_jobs, "random_state": stage.seed}
+        params = {**self._more, **{k: v for k, v in own.items() if v is not None}}
         objective = stage.objective if alpha else None
         if objective is not None:
             objective.reset().alpha = alpha

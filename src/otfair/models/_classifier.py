@@ -26,7 +26,7 @@ from otfair.losses import FairnessLoss, OTFLoss, as_loss
 from otfair.metrics import ViolationOf
 from otfair.models._base import FairClassifier, Stage
 from otfair.models._lbfgs import WINDOW
-from otfair.models._training import RESIDUAL, Line, Network, Training, module_logits
+from otfair.models._training import RESIDUAL, Line, Network, Training
 from otfair.models._validation import (
     check_settings,
     chosen_columns,
@@ -95,12 +95,8 @@ class OTFClassifier(FairClassifier):
         ended.
     tol : float, default=1e-6
         Relative decrease over ten iterations that ends a search.
-    epochs : int, default=100
-        Epochs of Adam.
-    batch_size : int, default=1000
-        Rows of a mini-batch.
-    learning_rate : float, default=1e-3
-        Learning rate of Adam.
+    epochs, batch_size, learning_rate : int, int and float, default=100, 1000, 1e-3
+        Of Adam; a batch is of that many rows.
     random_state : int, RandomState or None, default=None
         Seed of batches, and of the validation share.
     verbose : bool, default=False
@@ -114,10 +110,8 @@ class OTFClassifier(FairClassifier):
         Weights of the logistic regression.
     module_ : torch.nn.Module
         The trained module, if one was given.
-    alpha_ : float
-        The weight of fairness that was used.
-    balance_ : float
-        The penalty's factor, 1 where there is none.
+    alpha_, balance_ : float
+        The weight of fairness that was used, and the penalty's factor, 1 where there is none.
     violation_ : float
         On the training (or validation) people; 0 without sensitive features.
     n_iter_ : int
@@ -259,22 +253,15 @@ class OTFClassifier(FairClassifier):
             if self.module is None and self.init is not None:
                 given = torch.from_numpy(stage.line.weights).to(torch.float32)
                 module.load_state_dict({"weight": given[None, :-1], "bias": given[-1:]})
-            return stage.training.adam(
-                module,
-                alpha,
-                epochs=self.epochs,
-                batch_size=self.batch_size,
-                learning_rate=self.learning_rate,
-                seed=stage.seed,
-            )
+            loop = {"epochs": self.epochs, "batch_size": self.batch_size, "seed": stage.seed}
+            return stage.training.adam(module, alpha, rate=self.learning_rate, **loop)
 
     def _keep(self, chosen: Line | Network, tried: Sequence[Line | Network]) -> None:
         others = [record for model in tried if model is not chosen for record in model.history]
         self.history_ = [*others, *chosen.history]
         self.n_iter_, self.converged_ = max(1, chosen.iterations), chosen.converged
         for name in ("module_", "coef_", "intercept_"):  # of an earlier fit
-            if hasattr(self, name):
-                delattr(self, name)
+            self.__dict__.pop(name, None)
         if isinstance(chosen, Line):
             weights = chosen.weights
             if not chosen.converged:
@@ -297,7 +284,7 @@ class OTFClassifier(FairClassifier):
     def _logits(self, X: Array) -> np.ndarray:
         X = self._read(X)
         if hasattr(self, "module_"):
-            return module_logits(self.module_, self._scaled(X))
+            return Network(self.alpha_, self.module_).logits(self._scaled(X))
         return np.asarray(X @ self.coef_[0] + self.intercept_[0])
 
     def _read(self, X: Array) -> np.ndarray:

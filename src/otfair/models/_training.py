@@ -46,11 +46,17 @@ class Network:
 
     alpha: float
     module: nn.Module
-    history: list[Record]  # one for each epoch
+    history: list[Record] = field(default_factory=list)  # one for each epoch
 
     def logits(self, X: np.ndarray) -> np.ndarray:
-        """Return the logits of the positive class, (n,)."""
-        return module_logits(self.module, X)
+        """Return the logits of the positive class, (n,), computed without gradients."""
+        module, was_training = self.module, self.module.training
+        module.eval()
+        with torch.no_grad():
+            parts = torch.split(torch.as_tensor(X, dtype=_dtype(module)), 65536)
+            logits = torch.cat([_one_logit(module(part)) for part in parts])
+        module.train(was_training)
+        return logits.double().numpy()
 
     @property
     def iterations(self) -> int:
@@ -180,22 +186,14 @@ class Training:
         return Line(alpha, found.x, history, found.value, iterations, found.converged, found.stuck)
 
     def adam(
-        self,
-        module: nn.Module,
-        alpha: float,
-        *,
-        epochs: int,
-        batch_size: int,
-        learning_rate: float,
-        seed: int,
+        self, module: nn.Module, alpha: float, epochs: int, batch_size: int, rate: float, seed: int
     ) -> Network:
         """Train a module on mini-batches, whose score may go to all people, or in the batch."""
-        dtype = next((p.dtype for p in module.parameters()), torch.float32)
-        X = torch.as_tensor(self.X, dtype=dtype)
+        X = torch.as_tensor(self.X, dtype=_dtype(module))
         y, weight = (torch.as_tensor(v, dtype=torch.float64) for v in (self.y, self.weight))
-        optimizer = torch.optim.Adam(module.parameters(), lr=learning_rate)
+        optimizer = torch.optim.Adam(module.parameters(), lr=rate)
         generator = torch.Generator().manual_seed(seed)
-        trained = Network(alpha, module, [])
+        trained = Network(alpha, module)
         module.train()
         for epoch in track(range(1, epochs + 1), "epochs", verbose=self.verbose):
             total, penalties = 0.0, 0.0
@@ -203,7 +201,7 @@ class Training:
                 if not bool(weight[rows].any()):
                     continue  # nobody counts
                 logits = _one_logit(module(X[rows]))
-                _refuse_diverged(logits, f"in epoch {epoch}", learning_rate)
+                _refuse_diverged(logits, f"in epoch {epoch}", rate)
                 entropy = nn.functional.binary_cross_entropy_with_logits(
                     logits.double(), y[rows], weight[rows]
                 )
@@ -226,7 +224,7 @@ class Training:
                 {"alpha": alpha, "loss": total, "penalty": penalties, "violation": violation}
             )
         last = torch.from_numpy(trained.logits(self.X))
-        _refuse_diverged(last, "after the last epoch", learning_rate)
+        _refuse_diverged(last, "after the last epoch", rate)
         return trained
 
 
@@ -238,25 +236,17 @@ def _batches(order: Tensor, size: int) -> list[Tensor]:
     return batches
 
 
-def _refuse_diverged(logits: Tensor, when: str, learning_rate: float) -> None:
-    wrong = int((~torch.isfinite(logits)).sum())
-    if wrong:
+def _refuse_diverged(logits: Tensor, when: str, rate: float) -> None:
+    if wrong := int((~torch.isfinite(logits)).sum()):
         raise ValueError(
             f"training diverged: {when}, {wrong} of {len(logits)} logits are NaN or infinite. "
-            f"Lower `learning_rate`, which is {learning_rate:g}; where that does not help, see "
+            f"Lower `learning_rate`, which is {rate:g}; where that does not help, see "
             "that `module` gives finite logits before training."
         )
 
 
-def module_logits(module: nn.Module, X: np.ndarray) -> np.ndarray:
-    """Return the logits of any module, (n,), computed without gradients."""
-    dtype = next((p.dtype for p in module.parameters()), torch.float32)
-    was_training = module.training
-    module.eval()
-    with torch.no_grad():
-        parts = [_one_logit(module(p)) for p in torch.split(torch.as_tensor(X, dtype=dtype), 65536)]
-    module.train(was_training)
-    return torch.cat(parts).double().numpy()
+def _dtype(module: nn.Module) -> torch.dtype:
+    return next((p.dtype for p in module.parameters()), torch.float32)
 
 
 def _one_logit(output: Tensor) -> Tensor:

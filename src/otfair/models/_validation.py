@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -20,6 +21,7 @@ from otfair.notions import Notion, People, as_notion
 from otfair.tables import EncodedColumn, two_classes
 
 KNOWN = {"solver": ("lbfgs", "adam"), "mode": ("dataset", "batch")}
+read_weight = partial(_check_sample_weight, dtype=np.float64, ensure_non_negative=True)
 POSITIVE, FINITE = 1e-300, 1e300  # the ends of what must be neither zero nor infinite
 RANGES: dict[str, tuple[float, float, type]] = {
     "alpha": (0, 1, numbers.Real),
@@ -196,8 +198,7 @@ def read_training_data(
         raise
     check_classification_targets(y)
     estimator.classes_, labels = two_classes(y)
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    return X, labels, weight
+    return X, labels, read_weight(sample_weight, X)
 
 
 def detached(values: Array) -> Array:
