@@ -72,10 +72,8 @@ def tradeoff_curve(
     estimator : OTFClassifier or OTFBoostingClassifier, default=None
         A classifier with settings of your own; its `alpha` and `max_violation` are not used. Its
         `cost_features` are columns of a table as it is before encoding.
-    test_size : float, default=0.2
-        Share of the rows to test on; the split is stratified by label.
-    random_state : int, default=0
-        Seed of the split.
+    test_size, random_state : float and int, default=0.2, 0
+        Share of the rows to test on, and seed of the split, which is stratified by label.
     n_jobs : int, default=1
         Processes to judge the models with; more than one pay for large tables only.
     n_bootstrap : int, default=100

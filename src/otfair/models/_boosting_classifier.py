@@ -30,7 +30,7 @@ from otfair.models._validation import (
     read_people,
     read_weight,
     split_people,
-)  # fmt: skip
+)
 from otfair.models.boosters import BOOSTERS, Booster, TreeData
 from otfair.notions import STORED_NOTIONS, Notion
 from otfair.tables import TableEncoder, tree_matrix, two_classes

@@ -90,11 +90,9 @@ class OTFClassifier(FairClassifier):
         `PointCloud`. A `regularizer` that is an `OTFLoss` has its own.
     geometry : Geometry, default=None
         Who is like whom among the training people, in place of these three.
-    max_iter : int, default=500
-        Iterations of a search by L-BFGS. The norm takes five searches, each from where the last
-        ended.
-    tol : float, default=1e-6
-        Relative decrease over ten iterations that ends a search.
+    max_iter, tol : int and float, default=500, 1e-6
+        Iterations of a search by L-BFGS, and the relative decrease over ten of them that ends it.
+        The norm takes five searches, each from where the last ended.
     epochs, batch_size, learning_rate : int, int and float, default=100, 1000, 1e-3
         Of Adam; a batch is of that many rows.
     random_state : int, RandomState or None, default=None

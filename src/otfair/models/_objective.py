@@ -50,14 +50,8 @@ class OTFObjective:
 
     Parameters
     ----------
-    notion : Notion or str, default="demographic_parity"
-        The fairness notion, or its name.
-    alpha : float, default=0.5
-        Weight of fairness, from 0 (none) to 1 (nothing else).
-    epsilon : float, default=1e-3
-        Smoothing of the OTF cost.
-    regularizer : {"otf", "norm", "barycenter"}, default="otf"
-        The penalty.
+    notion, alpha, epsilon, regularizer : object, optional
+        As for `OTFClassifier`; the regularizer is a name.
     balance : "auto" or float, default="auto"
         The penalty's factor. "auto" is that of the logistic regression on `fit`'s features, with
         which alpha = 1/2 halves the violation (docs/training.md).
@@ -136,10 +130,8 @@ class OTFObjective:
         ----------
         X : array-like of shape (n_samples, n_features)
             Numeric features by which people are alike, such as `TableEncoder` gives.
-        sensitive_features : array-like or data frame
-            One or many sensitive columns.
-        labels : array-like of shape (n_samples,)
-            Zeros and ones.
+        sensitive_features, labels : array-like or data frame
+            One or many sensitive columns; zeros and ones.
         sample_weight : array-like of shape (n_samples,), default=None
             A weight w stands for w copies. Boosters must not apply it once more: they leave the
             terms of an objective of one's own as they are.
