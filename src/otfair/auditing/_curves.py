@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.special import expit, logit
 from sklearn.metrics import roc_curve
@@ -15,7 +17,7 @@ from otfair.notions import Attribute
 DENSITY = 40  # intervals of the score
 POINTS = 200  # of a ROC curve at most
 TENTHS = 10  # of the people, for calibration
-LEAST = 10  # people in a point of calibration
+LEAST = 10  # people in a point of calibration; of fewer people there is none
 
 
 def curves(data: AuditData, groups: Attribute) -> tuple[Curve, ...]:
@@ -26,40 +28,31 @@ def curves(data: AuditData, groups: Attribute) -> tuple[Curve, ...]:
         h, w = data.scores[inside], data.weight[inside]
         if not len(h):
             continue
-        y = None if data.labels is None else data.labels[inside]
-        density, _ = np.histogram(h, DENSITY, (0.0, 1.0), weights=w)
-        both = y is not None and 0 < y.sum() < len(y)
-        out.append(
-            Curve(
-                attribute=groups.name,
-                group=str(name),
-                people=len(h),
-                density=tuple((density / w.sum()).tolist()),
-                roc=roc(h, y, w) if y is not None and both else (),
-                auc=auc(h, y, w) if y is not None and both else None,
-                calibration=() if y is None else calibration(h, y, w),
-            )
+        density = np.histogram(h, DENSITY, (0.0, 1.0), weights=w)[0] / w.sum()
+        curve = Curve(
+            attribute=groups.name, group=str(name), people=len(h), density=tuple(density.tolist())
         )
+        if data.labels is not None:
+            y = data.labels[inside]
+            curve = replace(curve, calibration=calibration(h, y, w))
+            if 0 < y.sum() < len(y):
+                curve = replace(curve, roc=roc(h, y, w), auc=auc(h, y, w))
+        out.append(curve)
     return tuple(out)
 
 
 def roc(h: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[tuple[float, float], ...]:
     """Return (false, true positive rate) at thresholds from high to low."""
     false, true, _ = roc_curve(y, h, sample_weight=w, drop_intermediate=False)
-    curve = np.stack([false, true], 1)  # (t, 2)
-    if len(curve) > POINTS:  # evenly along the curve
-        along = np.linspace(0, 2, POINTS)
-        kept = np.unique(np.searchsorted(curve.sum(1), along).clip(0, len(curve) - 1))
-        curve = curve[kept]
-    return tuple((float(a), float(b)) for a, b in curve)
+    if len(false) > POINTS:  # evenly along the curve
+        along = np.searchsorted(false + true, np.linspace(0, 2, POINTS))
+        kept = np.unique(along.clip(0, len(false) - 1))
+        false, true = false[kept], true[kept]
+    return tuple(zip(false.tolist(), true.tolist()))
 
 
 def auc(h: np.ndarray, y: np.ndarray, w: np.ndarray) -> Estimate:
-    """Return the area under the ROC curve, with DeLong's interval of its logit.
-
-    One person of a label tells no spread, and there is none. Where nobody differs, as in a perfect
-    ranking, the interval is that of a share of the rarer label's people.
-    """
+    """Return the area under the ROC curve, with DeLong's interval of its logit."""
     distinct, code = np.unique(h, return_inverse=True)
     below = {}
     for label in (0, 1):
@@ -68,10 +61,10 @@ def auc(h: np.ndarray, y: np.ndarray, w: np.ndarray) -> Estimate:
     positive, negative = y == 1, y == 0
     wins, losses = below[0][code[positive]], below[1][code[negative]]
     area = float(np.average(wins, weights=w[positive]))
-    if min(positive.sum(), negative.sum()) < 2:
+    if min(positive.sum(), negative.sum()) < 2:  # one person tells no spread
         return Estimate(area, float("nan"), float("nan"))
     spread = _error(wins, w[positive]) + _error(losses, w[negative])
-    if spread < 1e-24:
+    if spread < 1e-24:  # as in a perfect ranking: a share of the rarer label's people
         return share_of(area, min(effective_count(w[positive]), effective_count(w[negative])))
     half = 1.96 * np.sqrt(spread) / (area * (1 - area))  # of the logit, which has no ends
     return Estimate(area, *(float(expit(logit(area) + side * half)) for side in (-1, 1)))
@@ -86,10 +79,7 @@ def _error(values: np.ndarray, w: np.ndarray) -> float:
 def calibration(
     h: np.ndarray, y: np.ndarray, w: np.ndarray
 ) -> tuple[tuple[float, Estimate, int], ...]:
-    """Return (mean score, share of positive labels, people) in tenths of people by score.
-
-    Parts are fewer where they would have fewer than 10 people; there is none of fewer people.
-    """
+    """Return (mean score, share of positive labels, people) in up to ten parts, by score."""
     if len(h) < LEAST:
         return ()
     codes = quantile_codes(h, min(TENTHS, len(h) // LEAST), w)

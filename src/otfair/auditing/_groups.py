@@ -83,20 +83,15 @@ def _conditioned(notions: Sequence[GroupNotion], controls: tuple[Column, ...]) -
         )
     plain = [one for one in notions if type(one) is DemographicParity] or [DemographicParity()]
     within = free or ([ConditionalParity(**asdict(one)) for one in plain] if names else [])
-    out = [
-        *(one for one in notions if one not in free),
-        *(replace(one, control=names) for one in within),
-    ]
+    out = [one for one in notions if one not in free]
+    out += [replace(one, control=names) for one in within]
     if not out:
         raise ValueError("`notions` is empty; pass at least one, such as 'demographic_parity'.")
     return out
 
 
 def compare(data: AuditData, notions: Sequence[GroupNotion]) -> list[Comparison]:
-    """Return one comparison for each attribute that a notion speaks of, by attribute.
-
-    Those that share distances are side by side, and none is there twice.
-    """
+    """Return one comparison for each attribute of each notion; those that share distances meet."""
     found: dict[tuple[object, ...], Comparison] = {}
     for notion in _conditioned(notions, data.controls):
         for c in _compare_by(data, notion):
@@ -132,42 +127,40 @@ def _compare_by(data: AuditData, notion: GroupNotion) -> list[Comparison]:
 def _compare(
     data: AuditData, notion: GroupNotion, strata: Strata, column: Column | Attribute
 ) -> Comparison:
-    numbers = None if isinstance(column, Attribute) else column.values
-    bins, most = None, MAX_TYPES
+    numbers, bins, most, name = None, None, MAX_TYPES, str(column.name)
     by_label = data.labels is not None and not isinstance(notion, ConditionalParity)
     if isinstance(column, Attribute):
         moved = groups = column
     else:
-        most = max(most, MAX_ENTRIES // len(data))
+        numbers, most = column.values, max(most, MAX_ENTRIES // len(data))
         room = max(MIN_BINS, MAX_ENTRIES // len(data) // (2 if by_label else len(strata.names)))
-        moved, groups = bin_numbers(column.values, str(column.name), room, data.weight)
-        bins = len(moved.values) if len(np.unique(column.values)) > room else None
+        moved, groups = _binned(numbers, name, room, data.weight)
+        bins = len(moved.values) if len(np.unique(numbers)) > room else None
     types, first = number_types(strata.codes, [moved])
     if len(first) > most:
         raise ValueError(
-            f"{notion.name} by {column.name!r} would compare {len(first)} kinds of people "
+            f"{notion.name} by {name!r} would compare {len(first)} kinds of people "
             f"({len(np.unique(strata.codes))} values of what it is conditioned on), more than "
             f"{most}. Condition on fewer columns, cross fewer, or merge rare values."
         )
-    fine, key = types, (str(column.name), *strata.names)
+    fine, key = types, (name, *strata.names)
     if by_label:
-        fine, key = moved.codes * 2 + data.labels, (str(column.name), "label")
-        fine = np.unique(fine, return_inverse=True)[1]
-    people = type_people(strata, [moved], torch.as_tensor(data.weight))
+        key = (name, "label")
+        fine = np.unique(moved.codes * 2 + data.labels, return_inverse=True)[1]
     return Comparison(
         notion=type(notion),
-        attribute=str(column.name),
+        attribute=name,
         groups=groups,
         numbers=numbers,
         bins=bins,
         strata=strata,
-        people=people,
+        people=type_people(strata, [moved], torch.as_tensor(data.weight)),
         fine=fine,
         fine_key=key,
     )
 
 
-def bin_numbers(
+def _binned(
     values: np.ndarray, name: str, room: int, weight: np.ndarray
 ) -> tuple[Attribute, Attribute]:
     """Return a continuous attribute in at most `room` bins, by their means, and in quarters."""

@@ -137,17 +137,20 @@ def audit(
     choice = choose_columns(data, drop, keep)
     features = read_features(choice, data.weight)
     with track(None, "audit", 2 * len(comparisons) + 1, verbose=verbose, leave=False) as bar:
-        distances = features and Distances(
-            data, features, comparisons, epsilon=epsilon, seed=random_state,
-            reference=reference, seconds=FOR_DISTANCES * time_budget,
-        )  # fmt: skip
+        distances = None
+        if features is not None:
+            distances = Distances(
+                data, features, comparisons, epsilon=epsilon, seed=random_state,
+                reference=reference, seconds=FOR_DISTANCES * time_budget,
+            )  # fmt: skip
         bar.update()
         counts = draw_counts(len(data), n_bootstrap, random_state)
         findings = []
         for c in comparisons:
             violation = measure_violation(data, c, threshold, counts)
             bar.update()
-            cost = cost_of_fairness(data, c, distances and distances.of(c), counts)
+            near = None if distances is None else distances.of(c)
+            cost = cost_of_fairness(data, c, near, counts)
             finding = Finding(
                 notion=c.notion.name, facts=c.notion, attribute=c.attribute,
                 violation=violation, cost=cost, regions=find_regions(data, features, cost.pairs),

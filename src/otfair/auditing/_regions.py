@@ -49,10 +49,7 @@ def find_regions(
 
 
 def _shares(mass: np.ndarray, codes: np.ndarray, K: int) -> list[Estimate]:
-    """Share of mass at each value; the interval is that of a ratio of two sums over people.
-
-    All mass or none of it, in a few people, is no proof that it could not be otherwise.
-    """
+    """Share of mass at each value; the interval is that of a ratio of two sums over people."""
     total = mass.sum()
     share = np.bincount(codes, mass, K) / total
     squares = np.bincount(codes, mass**2, K)
@@ -60,7 +57,7 @@ def _shares(mass: np.ndarray, codes: np.ndarray, K: int) -> list[Estimate]:
     spread = squares * (1 - 2 * share) + float(mass @ mass) * share**2
     error = np.sqrt(np.maximum(spread, 0.0)) / total
     low, high = np.clip(share - 1.96 * error, 0, 1), np.clip(share + 1.96 * error, 0, 1)
-    count = effective_count(mass)
+    count = effective_count(mass)  # all or none of it, in a few people, proves little
     return [
         Estimate(*map(float, ends))
         if EDGE < ends[0] < 1 - EDGE

@@ -11,11 +11,8 @@ MIN_SCORE = 1e-12  # a score of 0 has nothing to give; solvers and draws want a 
 
 
 def quantile_codes(values: np.ndarray, count: int, weight: np.ndarray) -> np.ndarray:
-    """Return the bin of each value, (n,), from 0 without gaps; distinct values if they are few.
-
-    Bins begin at values, so that none is empty, and equal values share one. A person of weight w
-    counts as w copies.
-    """
+    """Return the bin of each value, (n,), from 0 without gaps; distinct values if they are few."""
+    # Bins begin at values, so that none is empty. A person of weight w counts as w copies.
     distinct, codes = np.unique(values, return_inverse=True)
     if len(distinct) <= count:
         return np.asarray(codes)
@@ -38,10 +35,8 @@ def effective_count(weight: np.ndarray) -> float:
 
 
 def share_of(share: float, count: float) -> Estimate:
-    """Return a share of `count` people, of which all or none may be seen, with an interval.
-
-    With a uniform prior it has a beta distribution: 40 out of 40 give 0.914 to 1.
-    """
+    """Return a share of `count` people, of which all or none may be seen, with an interval."""
+    # With a uniform prior it has a beta distribution: 40 out of 40 give 0.914 to 1.
     low, high = beta.ppf((0.025, 0.975), count * share + 1, count * (1 - share) + 1)
     return Estimate(share, min(share, float(low)), max(share, float(high)))
 

@@ -98,11 +98,9 @@ def _centred(
 
 
 def _with_doubt(values: np.ndarray, count: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw shares that no resample changes, (R, S, G), from what else they could have been.
-
-    Forty decisions out of forty are no proof of certainty, nor is a single score. With a uniform
-    prior, shares of (S, G) `count` people have a beta distribution, which agrees with Wilson.
-    """
+    """Draw shares that no resample changes, (R, S, G), from what else they could have been."""
+    # Forty decisions out of forty are no proof of certainty, nor is a single score. With a uniform
+    # prior, shares of (S, G) `count` people have a beta distribution, which agrees with Wilson.
     again = np.where(np.isnan(values), values[0], values)
     out = values.copy()
     same = np.ptp(again, axis=0) <= 1e-12 * np.abs(values[0])

@@ -85,16 +85,14 @@ def _combined(people: Estimate, sampling: Estimate) -> Estimate:
 
 
 def _smooth(people: People, h: np.ndarray, distances: TypeDistances, exact: float) -> float:
-    """Return the adjusted cost; soft distances may be negative, and a shift of all cancels.
-
-    People drawn by their score make too much of chance, in the exact cost as in this one: of them
-    it is the share of the exact cost that counts.
-    """
+    """Return the adjusted cost; soft distances may be negative, and a shift of all cancels."""
     share = 1.0
     if distances.reference is None:
         few, scores = representatives(people, h, distances.soft_rows)
         total = float(few.weight.numpy() @ scores)
     else:
+        # People drawn by their score make too much of chance, in the exact cost as in this one: of
+        # them it is the share of the exact cost that counts.
         every = np.ones(len(distances.checked), dtype=bool)
         few, scores = drawn_representatives(people, people.weight.numpy() * h, distances, every)
         total = float(few.weight.numpy() @ scores)
@@ -140,11 +138,9 @@ def _lagrangian(
     people: People, value: float, mu: np.ndarray, weight: np.ndarray, total: np.ndarray,
     paid: np.ndarray, sent: np.ndarray,
 ) -> Estimate:  # fmt: skip
-    """Return the cost of each resample to first order: the Lagrangian at the plan and its duals.
-
-    The plan and its duals are optimal for the people as they are, so that a change of the people
-    changes the cost through the Lagrangian alone (envelope theorem).
-    """
+    """Return the cost of each resample to first order: the Lagrangian at the plan and its duals."""
+    # The plan and its duals are optimal for the people as they are, so that a change of the people
+    # changes the cost through the Lagrangian alone (envelope theorem).
     values = np.full(len(weight), np.nan)
     values[0] = value / total[0]
     # Rows of G depend on each other, so that the duals have a part that does not matter to these
@@ -167,17 +163,15 @@ def _pairs(
     crosses = (k != comparison.people.types.numpy()[i]) & (coo.data > MIN_SCORE)
     i, k, mass = i[crosses], k[crosses], coo.data[crosses] / total
     receiver, distance = distances.person[i, k], distances.nearest[i, k].astype(np.float64)
-    shown = type_people(comparison.strata, [comparison.groups], comparison.people.weight)
     order = np.lexsort([i, distance, -mass])
-    i, receiver = i[order], receiver[order]
-    return Pairs(
-        giver=i,
-        receiver=receiver,
-        mass=mass[order],
-        distance=distance[order],
-        giver_type=shown.types.numpy()[i],
-        receiver_type=shown.types.numpy()[receiver],
-    ), shown.type_names
+    i, receiver, mass, distance = (x[order] for x in (i, receiver, mass, distance))
+    shown = type_people(comparison.strata, [comparison.groups], comparison.people.weight)
+    giver_type, receiver_type = shown.types.numpy()[i], shown.types.numpy()[receiver]
+    pairs = Pairs(
+        giver=i, receiver=receiver, mass=mass, distance=distance,
+        giver_type=giver_type, receiver_type=receiver_type,
+    )  # fmt: skip
+    return pairs, shown.type_names
 
 
 def _flows(pairs: Pairs, names: tuple[str, ...]) -> tuple[Flow, ...]:

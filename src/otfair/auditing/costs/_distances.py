@@ -94,10 +94,7 @@ class Distances:
         return self._last[1].merged(parts, len(comparison.people.type_names))
 
     def to_types(self, types: np.ndarray, count: int) -> TypeDistances:
-        """Measure from all people to each of `count` types, through a sample if one is needed.
-
-        As many people, drawn by their mass, are measured to all people to check a sample.
-        """
+        """Measure from all people to each of `count` types, through a sample if one is needed."""
         people, size = np.arange(self.n), self.size or self.n
         chosen = stratified_sample(types, count, size, [self.seed])
         there, own = self.features.encode(chosen), types[chosen]
@@ -109,7 +106,7 @@ class Distances:
             found = cloud.nearest_distances(own, n_types=count)
             nearest[b], person[b] = found.values.numpy(), chosen[found.person.numpy()]
         nearest[people, types], person[people, types] = 0.0, people
-        if len(chosen) < self.n:
+        if len(chosen) < self.n:  # as many people, drawn by their mass, are measured to all
             checked = soft_rows = sample_by_mass(types, count, self.mass, size, [self.seed, 1])
             checked_nearest, soft = self._to_all(checked, types, count)
         else:
@@ -165,10 +162,8 @@ class Distances:
 
 
 def reference_size(n: int, whole: float, sampled: float, budget: float) -> int | None:
-    """Return the largest power of two of people whose distances fit the budget; None for all.
-
-    `whole` and `sampled` are seconds per pair where all people may receive, or only a sample.
-    """
+    """Return the largest power of two of people whose distances fit the budget; None for all."""
+    # Seconds per pair are `whole` where all people may receive, or `sampled` where a sample may.
     if whole * n**2 <= budget:
         return None
     affordable = budget / (sampled * n)
@@ -176,12 +171,10 @@ def reference_size(n: int, whole: float, sampled: float, budget: float) -> int |
 
 
 def median_distance(points: np.ndarray, weight: np.ndarray) -> float:
-    """Return the median distance between two people, (n, p); 1 where that is 0.
-
-    Copies of one person are two people, at distance 0: w (w - 1) pairs.
-    """
+    """Return the median distance between two people, (n, p); 1 where that is 0."""
     C = PointCloud(points, scale=None).cost_matrix().numpy()
     pairs = np.outer(weight, weight)
+    # Copies of one person are two people, at distance 0.
     np.fill_diagonal(pairs, np.maximum(weight * (weight - 1), 0.0))
     order = np.argsort(C, axis=None)
     C, below = C.ravel()[order], np.cumsum(pairs.ravel()[order])

@@ -21,10 +21,7 @@ TWO_SIDED = 2.24  # standard errors: the better of two bounds is off as seldom a
 def extrapolate_cost(
     people: People, h: np.ndarray, distances: TypeDistances, sampled: Solution
 ) -> Estimate:
-    """Return the cost per unit of score with all people as receivers, and where it lies (95 %).
-
-    It does not exceed that of `sampled`, the plan with the sample as receivers.
-    """
+    """Return the cost per unit of score with all people as receivers, and where it lies (95 %)."""
     mass = people.weight.numpy() * h
     every, half = np.ones(len(distances.checked), dtype=bool), _halves(distances.stratum)
 
@@ -48,6 +45,7 @@ def extrapolate_cost(
         judged = [value(choose(some), ~some) for some in (half, ~half)]
         lows.append(float(np.mean([v for v, _ in judged])))
         ends.append(lows[-1] - TWO_SIDED * float(np.hypot(judged[0][1], judged[1][1])) / 2)
+    # It does not exceed that of `sampled`, the plan with the sample as receivers.
     top, error = value(best(prices(every), MULTIPLES, every), every)
     high = max(0.0, min(sampled.value / mass.sum(), top + 1.96 * error))
     low, middle = min(max(ends), high), (max(lows) + min(top, high)) / 2
@@ -84,10 +82,8 @@ def drawn_representatives(
 def _value(
     price: np.ndarray, mass: np.ndarray, distances: TypeDistances, chosen: np.ndarray
 ) -> tuple[float, float]:
-    """Value of prices with all people as receivers, per unit of score, and its standard error.
-
-    It is the value with the sample, which is known, less the mean of what the sample adds.
-    """
+    """Value of prices with all people as receivers, per unit of score, and its standard error."""
+    # It is the value with the sample, which is known, less the mean of what the sample adds.
     total, stratum = mass.sum(), distances.stratum[chosen]
     part, full = distances.nearest[distances.checked[chosen]], distances.checked_nearest[chosen]
     added = (part - price).min(1) - (full - price).min(1)  # (c,)

@@ -19,7 +19,7 @@ from otfair.transport import exact_otf
 
 MAX_ENTRIES = 4_000_000  # distances between people and types in one linear program
 ROUNDS = 8
-MARGIN_BINS = 16  # by which people of one type and choice are told apart
+MARGIN_BINS = 16  # that divide people of one type and choice
 TOLERANCE = 1e-9  # of the gap, a unit of score
 TOLL = 1e-6  # on whatever leaves its type, so that of plans that cost the same one moves least
 BLOCK = 100_000  # people looked at at once
@@ -66,14 +66,9 @@ def representatives(people: People, h: np.ndarray, rows: np.ndarray) -> tuple[Pe
 
 
 def solve(people: People, h: np.ndarray, D: np.ndarray) -> Solution:
-    """Solve exactly: all at once, or with people whose choice is clear summed.
-
-    A toll chooses among the cheapest plans. It is not part of the value; prices that it moved prove
-    a little less, and that is part of the gap.
-    """
-    found = (
-        _solve_at_once(people, h, D) if D.size <= MAX_ENTRIES else _solve_in_rounds(people, h, D)
-    )
+    """Solve exactly: all at once, or with people whose choice is clear summed."""
+    found = (_solve_at_once if D.size <= MAX_ENTRIES else _solve_in_rounds)(people, h, D)
+    # The toll is not part of the value; prices that it moved prove a little less: part of the gap.
     bound = lower_bound(D, people.weight.numpy() * h, found.price)
     return replace(found, gap=max(0.0, found.value - bound))
 
@@ -83,13 +78,6 @@ def _tolled(D: np.ndarray, types: np.ndarray) -> np.ndarray:
     out = D + np.float64(TOLL)
     out[np.arange(len(D)), types] -= TOLL
     return out
-
-
-def _moved(plan: sp.csr_array, types: np.ndarray) -> float:
-    """Score that leaves its type."""
-    coo = plan.tocoo()
-    i, k = coo.coords
-    return float(coo.data[k != types[i]].sum())
 
 
 def _solve_at_once(people: People, h: np.ndarray, D: np.ndarray) -> Solution:
@@ -104,24 +92,24 @@ def _solve_at_once(people: People, h: np.ndarray, D: np.ndarray) -> Solution:
 
 
 def _solve_in_rounds(people: People, h: np.ndarray, D: np.ndarray) -> Solution:
-    """Solve with people summed who would choose the same by far, until the gap is closed.
-
-    A sum of people moves as they would if all moved alike, so every plan found is possible; the
-    dual value of all people says how far it is from the best one.
-    """
+    """Solve with people summed who would choose the same by far, until the gap is closed."""
+    # A sum of people moves as they would if all moved alike, so every plan found is possible; the
+    # dual value of all people says how far it is from the best one.
     K, types, mass = D.shape[1], people.types.numpy(), people.weight.numpy() * h
-    some = stratified_sample(types, K, MAX_ENTRIES // (2 * K), seed=[0])
+    room = MAX_ENTRIES // (2 * K)  # the sums take the rest, at most
+    some = stratified_sample(types, K, room, seed=[0])
     price = _solve_at_once(*representatives(people, h, some), D[some]).price
     best: Solution | None = None
     for _ in range(ROUNDS):
         margin, choice = _margins(D, types, price)
-        room = MAX_ENTRIES // (2 * K)  # the sums take the rest, at most
         unclear = np.zeros(len(D), dtype=bool)
         unclear[np.argpartition(margin, room)[:room]] = True
         edges = np.quantile(margin[~unclear], np.arange(1, MARGIN_BINS) / MARGIN_BINS)
         alike = np.searchsorted(edges, margin)  # the clearer, the further from another choice
         found = _with_sums(people, h, D, unclear, (types * K + choice) * MARGIN_BINS + alike)
-        paid = found.value + TOLL * _moved(found.plan, types)
+        plan = found.plan.tocoo()
+        moved = float(plan.data[plan.col != types[plan.row]].sum())
+        paid = found.value + TOLL * moved
         gap = max(0.0, paid - lower_bound(D, mass, found.price, types))
         if best is None or gap < best.gap:
             best = replace(found, gap=gap)
@@ -135,13 +123,10 @@ def _solve_in_rounds(people: People, h: np.ndarray, D: np.ndarray) -> Solution:
 def lower_bound(
     D: np.ndarray, mass: np.ndarray, price: np.ndarray, types: np.ndarray | None = None
 ) -> float:
-    """Return the dual value, which no plan is cheaper than: sum_i m_i min_k (D_ik - price_k).
-
-    With `types` it is that of the program with the toll.
-    """
+    """Return the dual value, which no plan is cheaper than: sum_i m_i min_k (D_ik - price_k)."""
     total = 0.0
     for b in gen_batches(len(D), BLOCK):
-        at = D[b] if types is None else _tolled(D[b], types[b])
+        at = D[b] if types is None else _tolled(D[b], types[b])  # with `types`, with the toll
         total += float(mass[b] @ (at - price).min(1))
     return total
 

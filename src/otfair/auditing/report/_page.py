@@ -1,8 +1,4 @@
-"""The report: what was found, in words, tables and charts, on one page that needs no other.
-
-Its parts: `_words` (sentences and figures), `_pairs` (people side by side), `_charts`
-(one function for each chart). Here they are put together for the templates.
-"""
+"""The report: words, pairs of people and charts, put together on one page that needs no other."""
 
 from __future__ import annotations
 
@@ -34,13 +30,11 @@ def page(audit: Audit) -> str:
     environment = _environment()
     script = environment.loader.get_source(environment, "audit.js")[0].strip()  # type: ignore[union-attr]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    names = dict.fromkeys(finding.attribute for finding in audit.findings)
     return environment.get_template("audit.html").render(
         audit=audit,
         record=audit.record,
-        attributes=[
-            _attribute(audit, name)
-            for name in dict.fromkeys(finding.attribute for finding in audit.findings)
-        ],
+        attributes=[_attribute(audit, name) for name in names],
         script=Markup(script),  # ours, not the user's
         script_hash=digest,
         min_people=MIN_PEOPLE,
