@@ -62,12 +62,6 @@ def locate_dataset(name: str, data_home: str | os.PathLike[str] | None = None) -
     -------
     dict
         File name to path, for the files that exist (the path may end in ``.gz``).
-
-    Examples
-    --------
-    >>> from otfair.datasets import locate_dataset
-    >>> locate_dataset("adult", data_home="no/such/folder")
-    {}
     """
     home = resolve_home(data_home)
     found = ((file.name, find(file, home)) for file in source_of(name).files)
@@ -131,14 +125,6 @@ def download_dataset(
     -------
     dict
         File name to path, for every file of the dataset.
-
-    Examples
-    --------
-    The generated dataset has no files:
-
-    >>> from otfair.datasets import download_dataset
-    >>> download_dataset("synthetic")
-    {}
     """
     home = resolve_home(data_home)
     paths: dict[str, Path] = {}

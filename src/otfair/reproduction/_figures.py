@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -40,14 +41,13 @@ def draw_curves(frame: pd.DataFrame, protocol: str, part: str) -> Figure:
     """Draw AUC against violation: means over splits, with the ellipse of the mean's one sigma."""
     frame = select(frame, experiment="curves", protocol=protocol)
     panels = [p for p in PANELS if len(panel_runs(frame, p))]
-    cells = [(notion, panel) for notion in ("pdp", "peo") for panel in panels]
     columns = min(4, len(panels))
     rows = -(-len(panels) // columns)  # of each notion
     figure = Figure(figsize=(2.9 * columns + 0.4, 5.0 * rows + 0.5), layout="constrained")
     grid = figure.subplots(2 * rows, columns, squeeze=False)
     for axes in grid.flat:
         axes.set_axis_off()
-    for k, (notion, panel) in enumerate(cells):
+    for k, (notion, panel) in enumerate(product(("pdp", "peo"), panels)):
         row, column = divmod(k % len(panels), columns)
         axes = grid[row + rows * (k // len(panels)), column]
         axes.set_axis_on()
@@ -145,23 +145,19 @@ def draw_violins(frame: pd.DataFrame) -> Figure:
     """Draw scores by sex for each smoothing and strength of one method, with dashed quartiles."""
     runs = {(row["epsilon"], row["alpha"]): row for row in frame.to_dict("records")}
     alphas = sorted({alpha for _, alpha in runs})
-    figure = Figure(
-        figsize=(max(1.25 * len(alphas), 6), 1.5 * len(VIOLIN_EPSILONS)), layout="constrained"
-    )
-    shape = (len(VIOLIN_EPSILONS), len(alphas))
-    grid = figure.subplots(*shape, sharex=True, sharey=True, squeeze=False)
-    for i, epsilon in enumerate(VIOLIN_EPSILONS):
-        for j, alpha in enumerate(alphas):
-            axes = grid[i][j]
-            if (epsilon, alpha) in runs:
-                for side, (group, colour) in zip((-1, 1), GROUPS.items()):
-                    _violin(axes, runs[epsilon, alpha][f"quantiles_{group}"], side, colour)
-            axes.set(xlim=(-1.1, 1.1), ylim=(0, 1), xticks=[])
-            axes.spines[["top", "right", "bottom"]].set_visible(False)
-            if i == 0:
-                axes.set_title(f"alpha {alpha:g}", fontsize=9)
-            if j == 0:
-                axes.set_ylabel(f"epsilon {epsilon:g}\nscore", fontsize=9)
+    rows, columns = len(VIOLIN_EPSILONS), len(alphas)
+    figure = Figure(figsize=(max(1.25 * columns, 6), 1.5 * rows), layout="constrained")
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    for axes, key in zip(grid.flat, product(VIOLIN_EPSILONS, alphas)):
+        if key in runs:
+            for side, (group, colour) in zip((-1, 1), GROUPS.items()):
+                _violin(axes, runs[key][f"quantiles_{group}"], side, colour)
+        axes.set(xlim=(-1.1, 1.1), ylim=(0, 1), xticks=[])
+        axes.spines[["top", "right", "bottom"]].set_visible(False)
+    for axes, alpha in zip(grid[0], alphas):
+        axes.set_title(f"alpha {alpha:g}", fontsize=9)
+    for axes, epsilon in zip(grid[:, 0], VIOLIN_EPSILONS):
+        axes.set_ylabel(f"epsilon {epsilon:g}\nscore", fontsize=9)
     figure.suptitle("Scores of women (left, orange) and men (right, blue)", fontsize=10)
     return figure
 

@@ -12,9 +12,9 @@ import csv
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, astuple, dataclass, fields
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_type_hints
 
 from otfair._io.files import replacing
 from otfair.reproduction._plan import Run
@@ -31,15 +31,9 @@ INSERT INTO runs VALUES (?, {", ".join("?" * len(FIELDS))}) ON CONFLICT (key) DO
 SET {", ".join(f"{name}=excluded.{name}" for name in FIELDS)} WHERE runs.error != ''
 """
 READ = f"SELECT key, {', '.join(FIELDS)} FROM runs ORDER BY key"
-# Columns of the CSV: how the text of a setting is read, if not as it is; then the rest about a run.
-SETTINGS: dict[str, Callable[[str], object]] = dict.fromkeys(
-    (field.name for field in fields(Run)), str
-) | {
-    "columns": lambda text: tuple(text.split("+")) if text else (),
-    "alpha": float,
-    "epsilon": float,
-    "split": int,
-    "sweeps": int,
+# Columns of the CSV: the settings, and how the text of each is read; then the rest about a run.
+SETTINGS: dict[str, Callable[[str], object]] = get_type_hints(Run) | {
+    "columns": lambda text: tuple(text.split("+")) if text else ()
 }
 ABOUT = ("seconds", "finished", "versions")
 

@@ -141,7 +141,7 @@ def lowest(
     x = f"test_{notion}_{panel[1]}"
     if own.empty or method not in set(own["method"]):
         return pd.Series(dtype=float)
-    free = own[own["method"] == "unfair"].set_index("split")
+    free = select(own, method="unfair").set_index("split")
     kept = own[own["split"].map(free["test_auc"]) - own["test_auc"] <= AUC_KEPT]
     share: pd.Series[float] = kept.groupby("split")[x].min() / free[x]
     return share

@@ -14,11 +14,10 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from otfair.transport._newton import anneal
-from otfair.transport._problem import TransportProblem
+from otfair.transport._problem import TransportProblem, convert_like, to_numpy
 from otfair.transport._results import Transport
 from otfair.transport._semidual import Reference
 from otfair.transport._status import Status
-from otfair.transport._vectors import convert_like, to_numpy
 
 logger = logging.getLogger(__name__)
 

@@ -18,11 +18,10 @@ from otfair.notions import Constraints
 from otfair.transport._coordinate import Coordinate
 from otfair.transport._exact import solve_exact
 from otfair.transport._newton import Newton
-from otfair.transport._problem import TransportProblem
+from otfair.transport._problem import TransportProblem, array_module
 from otfair.transport._results import AdjustedTransport, Transport
 from otfair.transport._semidual import Point
 from otfair.transport._status import TransportError
-from otfair.transport._vectors import array_module
 
 Method: TypeAlias = Newton | Coordinate
 Solver: TypeAlias = Method | str

@@ -1,4 +1,4 @@
-"""The one transport problem that every solver takes.
+"""The one transport problem that every solver takes, and the arrays in which they hold it.
 
 Maths: docs/derivation.md, sections 1, 4 and 5. Letters follow the paper.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -15,7 +16,11 @@ from torch import Tensor
 from otfair._io.arrays import Array, is_tensor, like_input, to_tensor
 from otfair.geometry import Geometry, NearestDistances, SoftDistances
 from otfair.notions import Constraints, check_existence
-from otfair.transport._vectors import Vector, array_module, solver_array
+
+# With one entry or column per person. NumPy's for a batch on a CPU, as its calls cost least, and
+# tensors for more people, as they work on all cores, and on other devices.
+Vector: TypeAlias = Any
+MAX_BATCH = 8192  # people in NumPy's arrays
 
 
 class TransportProblem:
@@ -143,3 +148,24 @@ def _check_scores(scores: Array, geometry: Geometry, constraints: Constraints) -
             "`torch.sigmoid` first; where a score of 0 is meant, clip at a small positive number."
         )
     return h
+
+
+def solver_array(tensor: Tensor) -> Vector:
+    """Return a tensor as solvers hold it."""
+    small = tensor.device.type == "cpu" and tensor.shape[-1] <= MAX_BATCH
+    return tensor.numpy() if small else tensor
+
+
+def array_module(array: Vector) -> Any:
+    """Return the module of an array's functions, of which those that both name alike are used."""
+    return np if isinstance(array, np.ndarray) else torch
+
+
+def convert_like(values: np.ndarray, array: Vector) -> Vector:
+    """Return numbers, one per type, in the kind of an array of people."""
+    return values if array_module(array) is np else torch.as_tensor(values, device=array.device)
+
+
+def to_numpy(array: Vector) -> np.ndarray:
+    """Return an array of either kind as NumPy's."""
+    return array if isinstance(array, np.ndarray) else np.asarray(array.cpu().numpy())

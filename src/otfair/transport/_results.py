@@ -14,10 +14,9 @@ import torch
 from torch import Tensor
 
 from otfair._io.arrays import Array
-from otfair.transport._problem import TransportProblem
+from otfair.transport._problem import TransportProblem, Vector
 from otfair.transport._semidual import Point, Reference
 from otfair.transport._status import Status
-from otfair.transport._vectors import Vector
 
 MAX_DENSE_ENTRIES = 2**26  # of a dense plan: 512 MiB
 
@@ -178,10 +177,8 @@ class AdjustedTransport:
 
     Parameters
     ----------
-    smooth : Transport
-        Solution of the smooth problem.
-    relaxed : Transport
-        Solution of the relaxed problem.
+    smooth, relaxed : Transport
+        Solutions of the two problems.
     value : float
         Smooth minus relaxed value.
     gradient : array of shape (n,)

@@ -11,9 +11,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from otfair.transport._problem import TransportProblem
+from otfair.transport._problem import TransportProblem, Vector, array_module, convert_like, to_numpy
 from otfair.transport._status import Status
-from otfair.transport._vectors import Vector, array_module, convert_like, to_numpy
 
 # Shares near a reference are products of its own, of at least exp(LOWEST_SHARE), and of ratios of
 # at most exp(FAR): none is so small that it would be denormal, and none that matters is cut off.
