@@ -251,10 +251,10 @@ def check_shapes(state: Any, **shapes: tuple[int, ...]) -> None:
     """Raise unless these are arrays of these shapes, and floats unless they name things."""
     for name, shape in shapes.items():
         value = getattr(state, name, None)
-        if not isinstance(value, np.ndarray) or value.shape != shape:
-            raise ValueError(f"{name} is not an array of shape {shape}")
-        number = name not in ("classes_", "feature_names_in_")
-        require(value.dtype == np.float64 or not number, f"{name} is of {value.dtype}")
+        sound = isinstance(value, np.ndarray) and value.shape == shape
+        require(sound, f"{name} is not an array of shape {shape}")
+        names = name in ("classes_", "feature_names_in_")
+        require(names or value.dtype == np.float64, f"{name} is of {value.dtype}")
 
 
 def check_width(state: Any) -> int:

@@ -30,9 +30,8 @@ Known: TypeAlias = Mapping[str, type]  # the dataclasses that a file may hold, b
 FilePath: TypeAlias = str | os.PathLike[str]
 
 FORMAT, VERSION = "otfair", 1
-FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64)
-NATURALS = (torch.bool, torch.uint8, torch.uint16, torch.uint32, torch.uint64)
+STORABLE = {torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.bool}
+STORABLE |= {getattr(torch, f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)}
 LARGEST_HEADER = 100_000_000  # bytes; safetensors reads no more
 
 
@@ -200,7 +199,7 @@ def _unstorable(where: str, dtype: Any) -> UnstorableError:
 
 
 def _add(tensor: Tensor, tensors: dict[str, Tensor], where: str) -> str:
-    if tensor.dtype not in FLOATS + INTEGERS + NATURALS or tensor.layout is not torch.strided:
+    if tensor.dtype not in STORABLE or tensor.layout is not torch.strided:
         raise _unstorable(where, f"{tensor.dtype}, {tensor.layout}")
     while where in tensors or not where:
         where += "'"

@@ -54,16 +54,6 @@ class FairnessScorer:
         The violation that is free, and the performance that a unit above it costs.
     sensitive_features, sample_weight : bool or str or None, default=True, None
         What it asks for; change them by `set_score_request`.
-
-    Examples
-    --------
-    >>> import otfair
-    >>> data = otfair.load_dataset("synthetic", n=500)
-    >>> X, sex = otfair.TableEncoder().fit_transform(data.X), data.sensitive_features["sex"]
-    >>> clf = otfair.OTFClassifier(alpha=0).fit(X, data.y)
-    >>> score = otfair.pdp_scorer(clf, X, data.y, sensitive_features=sex)
-    >>> score == -otfair.pdp_violation(clf.predict_proba(X)[:, 1], sex)
-    True
     """
 
     metric: Callable[..., float]

@@ -87,8 +87,11 @@ class ViolationOf:
     def __init__(self, people: People) -> None:
         vectors, kept, _ = people.vectors(people.mass)
         self._types, self._weight = people.types.numpy(), people.weight.numpy()
-        self._mass, self._vectors = people.mass.numpy(), vectors.numpy()
+        mass, self._vectors = people.mass.numpy(), vectors.numpy()
         self._strata = people.strata[kept].numpy().astype(np.float64)  # (d, K)
+        self._size = self._strata @ mass
+        self._mean = self._vectors @ mass / self._size  # of each row of G, and its variance
+        self._variance = self._vectors**2 @ mass / self._size - self._mean**2
 
     def __call__(self, h: np.ndarray) -> float:
         """Return the violation of scores h, (n,); NaN where some are not finite."""
@@ -98,16 +101,13 @@ class ViolationOf:
             return 0.0
         offset = float(h.mean())  # centred numbers cancel less
         first, second = (
-            np.bincount(self._types, self._weight * (h - offset) ** power, len(self._mass))
+            np.bincount(self._types, self._weight * (h - offset) ** power, self._strata.shape[1])
             for power in (1, 2)
         )
-        size = self._strata @ self._mass
-        spread = self._strata @ second / size - (self._strata @ first / size) ** 2
-        own = self._vectors**2 @ self._mass / size - (self._vectors @ self._mass / size) ** 2
-        covariance = (self._vectors @ first) / size - (self._vectors @ self._mass / size) * (
-            self._strata @ first / size
-        )
-        scale = np.sqrt(np.maximum(own * spread, 0.0))
+        mean = self._strata @ first / self._size
+        spread = self._strata @ second / self._size - mean**2
+        covariance = self._vectors @ first / self._size - self._mean * mean
+        scale = np.sqrt(np.maximum(self._variance * spread, 0.0))
         # Equal scores leave only rounding.
         varies = spread > 1e-24 * float(np.abs(h).max()) ** 2
         return float(np.abs(covariance[varies] / scale[varies]).max(initial=0.0))

@@ -67,34 +67,21 @@ def save_model(path: FilePath, model: Any) -> None:
 
 
 def load_model(path: FilePath, **settings: Any) -> Any:
-    """Load what `save_model` wrote. Its predictions are the same, bit for bit.
+    """Load what `save_model` wrote (see there). Its predictions are the same, bit for bit.
 
     Parameters
     ----------
     path : str or path-like
         The file.
     **settings : object
-        Settings that the file can't hold. A torch module must be given, as ``module=...`` (the
-        module that was trained, or the function that makes it; the weights come from the file).
-        Others are needed to `fit` again only. In a pipeline they are named by the step:
-        ``otfclassifier__module=...``.
+        Settings that the file can't hold, in a pipeline as ``otfclassifier__module=...``. A torch
+        `module` must be given (the one that was trained, or the function that makes it; the weights
+        come from the file); others are needed to `fit` again only.
 
     Returns
     -------
     OTFClassifier, OTFBoostingClassifier, TableEncoder or Pipeline
         The model.
-
-    Examples
-    --------
-    >>> import numpy as np, otfair, tempfile, torch
-    >>> X = np.random.default_rng(0).normal(size=(100, 3))
-    >>> net = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
-    >>> trained = otfair.OTFClassifier(alpha=0, module=net, epochs=3).fit(X, X[:, 0] > 0)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     trained.save(f"{folder}/model.safetensors")
-    ...     again = otfair.load_model(f"{folder}/model.safetensors", module=net)
-    >>> bool((again.predict_proba(X) == trained.predict_proba(X)).all())
-    True
     """
     content = read(path, KNOWN)
     with as_written(path):
