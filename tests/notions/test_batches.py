@@ -11,7 +11,7 @@ from torch.nn.functional import one_hot
 
 import otfair
 from otfair import ConditionalParity, DemographicParity, EqualizedOdds, EqualOpportunity
-from otfair.notions._batches import Memory, as_encoded
+from otfair.notions import Memory, as_encoded
 
 NOTIONS = [
     DemographicParity(),

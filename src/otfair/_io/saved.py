@@ -250,7 +250,7 @@ def refuse_unknown(what: str, names: Any, known: Any) -> None:
 def check_shapes(state: Any, **shapes: tuple[int, ...]) -> None:
     """Raise unless these are arrays of these shapes, and floats unless they name things."""
     for name, shape in shapes.items():
-        value = getattr(state, name, None)
+        value: Any = getattr(state, name, None)
         sound = isinstance(value, np.ndarray) and value.shape == shape
         require(sound, f"{name} is not an array of shape {shape}")
         names = name in ("classes_", "feature_names_in_")

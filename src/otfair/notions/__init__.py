@@ -8,8 +8,8 @@ from otfair.notions._attributes import (
     read_group,
     refuse_single,
 )
-from otfair.notions._base import GroupNotion, Notion, _Stack, as_notion, split_columns
-from otfair.notions._batches import Memory, as_encoded
+from otfair.notions._base import GroupNotion, Notion, _Stack, as_encoded, as_notion, split_columns
+from otfair.notions._batches import Memory
 from otfair.notions._conditional_parity import ConditionalParity
 from otfair.notions._constraints import Constraints, People, check_existence, type_people
 from otfair.notions._demographic_parity import DemographicParity

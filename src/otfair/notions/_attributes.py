@@ -6,13 +6,14 @@ Maths: docs/derivation.md, section 5. Everything is grouped by value, never by r
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+import pandas as pd
 
-from otfair.tables import Column, Columns, chosen_names, looks_categorical
+from otfair.tables import Column
 
 MAX_CROSSED_GROUPS = 10_000
 
@@ -42,17 +43,14 @@ class Strata:
     outside: str = ""  # what to call people without a stratum
 
 
-def read_group(column: Column) -> Attribute:
-    """Read the groups of a column, in the order of its categories if it declares them."""
-    if column.categories is not None:
-        order = {category: code for code, category in enumerate(column.categories)}
-        codes = np.array([order[str(v)] for v in column.values])
-        values: Sequence[object] = column.categories
-    else:
-        unique, codes = np.unique(column.values, return_inverse=True)
-        values = unique.tolist()
-    names = np.array([f"{column.name}={value}" for value in values], dtype=object)
-    return Attribute(codes, names, str(column.name), is_group=True)
+def read_group(column: Column, earlier: Iterable[str] = ()) -> Attribute:
+    """Read the groups of a column after `earlier` ones, in the order of declared categories."""
+    found, unique = pd.factorize(column.values)
+    values = column.categories or sorted(unique.tolist())
+    names = dict.fromkeys([*earlier, *(f"{column.name}={value}" for value in values)])
+    order = {name: code for code, name in enumerate(names)}
+    codes = np.array([order[f"{column.name}={value}"] for value in unique.tolist()])[found]
+    return Attribute(codes, np.array([*names], dtype=object), str(column.name), is_group=True)
 
 
 def read_number(column: Column) -> Attribute:
@@ -66,15 +64,6 @@ def read_number(column: Column) -> Attribute:
     return Attribute(codes, values, str(column.name), is_group=False)
 
 
-def read_encoded(column: Column) -> Attribute:
-    """Read a numeric column; zeros and ones say who is in a group, and nobody need be."""
-    number = read_number(column)
-    if not np.isin(number.values, [0.0, 1.0]).all():
-        return number
-    names = np.array(["", column.name], dtype=object)  # being outside has no row of its own
-    return Attribute(column.values.astype(np.int64), names, number.name, is_group=True)
-
-
 def refuse_single(attribute: Attribute, present: np.ndarray) -> None:
     """Raise where the people present, (n,) bool, leave nothing to compare."""
     codes = np.unique(attribute.codes[present])
@@ -85,26 +74,6 @@ def refuse_single(attribute: Attribute, present: np.ndarray) -> None:
             f"{attribute.value_names()[codes[0]]!r}, so there is nothing to compare it with. Leave "
             "the column out, or pass people of the others too (those without weight do not count)."
         )
-
-
-def read_attributes(
-    kept: list[Column],
-    columns: list[Column],
-    continuous: Columns,
-    categorical: Columns,
-    is_group: Callable[[Column], bool] = looks_categorical,
-    read: Callable[[Column], Attribute] = read_group,
-) -> list[Attribute]:
-    """Read the columns that are kept, groups first; the user's choices refer to all columns."""
-    numbers = chosen_names(continuous, columns, "continuous")
-    groups = chosen_names(categorical, columns, "categorical")
-    if both := numbers & groups:
-        raise ValueError(f"columns {sorted(both)} are named as both continuous and categorical.")
-    attributes = [
-        read(c) if c.name in groups or (c.name not in numbers and is_group(c)) else read_number(c)
-        for c in kept
-    ]
-    return sorted(attributes, key=lambda attribute: not attribute.is_group)
 
 
 def cross(attributes: list[Attribute]) -> list[Attribute]:

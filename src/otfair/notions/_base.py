@@ -1,35 +1,27 @@
 """What notions have in common: from columns of people to linear constraints, and stacks of them.
 
 Maths: docs/derivation.md, section 2. A notion reads columns of people, numbers their distinct
-combinations of values (`_attributes.py`), and leaves the arithmetic on types to `_constraints.py`.
+combinations of values (`_batches.py`), and leaves the arithmetic on types to `_constraints.py`.
 Each notion has a file of its own, which holds all facts about it.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
-from typing import ClassVar, TypeAlias
+from operator import and_
+from typing import ClassVar
 
 import numpy as np
 
 from otfair._io.arrays import Array, check_weight, is_tensor
-from otfair.notions._attributes import (
-    Attribute,
-    Strata,
-    cross,
-    read_attributes,
-    read_encoded,
-    refuse_single,
-)
+from otfair.notions._attributes import Strata, cross, refuse_single
+from otfair.notions._batches import Memory, reads_one_hot
 from otfair.notions._constraints import Constraints, People, stack_people, type_people
 from otfair.tables import Column, Columns, as_columns, chosen_names, named, to_columns
 
 logger = logging.getLogger(__name__)
-# From the columns to compare by, all columns, and who has weight, to what the former hold.
-Reader: TypeAlias = Callable[[list[Column], list[Column], np.ndarray], list[Attribute]]
 
 
 class Notion:
@@ -88,6 +80,10 @@ class Notion:
             )
         return constraints
 
+    def _batch(self, sensitive: Array, labels: Array, memory: Memory) -> People:
+        """Type the people of a batch, which may lack groups that earlier ones had."""
+        return self.people(sensitive, labels)
+
     @property
     def parts(self) -> tuple[Notion, ...]:
         """The notions that a stack is made of; a single notion is its own only part."""
@@ -144,40 +140,35 @@ class GroupNotion(Notion):
     def people(
         self, sensitive_features: Array, labels: Array = None, sample_weight: Array = None
     ) -> People:
-        return read_people(self, sensitive_features, labels, sample_weight, self._attributes)
+        return self._typed(sensitive_features, labels, sample_weight, None)
+
+    def _batch(self, sensitive: Array, labels: Array, memory: Memory) -> People:
+        return self._typed(sensitive, labels, None, memory)
+
+    def _typed(
+        self, sensitive: Array, labels: Array, sample_weight: Array, memory: Memory | None
+    ) -> People:
+        """Type people by their columns: those of a dataset, or of a batch after others."""
+        argument = "sensitive_features" if memory is None else "sensitive"
+        columns = named(to_columns(sensitive, argument))
+        n = len(columns[0].values)
+        if n == 0:
+            raise ValueError(f"`{argument}` is empty; pass at least one person.")
+        weight = check_weight(sample_weight, n)
+        strata, kept = split_columns(self, columns, labels, n)
+        reader = Memory() if memory is None else memory
+        if self.encoded or (memory is not None and memory.is_one_hot(self, kept, sensitive)):
+            attributes = [reader.read_encoded(column) for column in kept]
+        else:
+            attributes = reader.read(self, kept, columns)
+            for attribute in attributes if memory is None else ():
+                refuse_single(attribute, (weight > 0).cpu().numpy())
+            attributes = cross(attributes) if self.intersectional else attributes
+        return type_people(strata, attributes, weight, is_tensor(sensitive))
 
     def _strata(self, columns: list[Column], labels: Array, n: int) -> tuple[Strata, list[Column]]:
         """Return the strata, and the columns that they are not made of."""
         return Strata(np.zeros(n, dtype=np.int64), [""]), columns
-
-    def _attributes(
-        self, kept: list[Column], columns: list[Column], present: np.ndarray
-    ) -> list[Attribute]:
-        if self.encoded:
-            return [read_encoded(column) for column in kept]
-        attributes = read_attributes(kept, columns, self.continuous, self.categorical)
-        for attribute in attributes:
-            refuse_single(attribute, present)
-        return cross(attributes) if self.intersectional else attributes
-
-
-def read_people(
-    notion: GroupNotion,
-    sensitive: Array,
-    labels: Array,
-    sample_weight: Array,
-    read: Reader,
-    argument: str = "sensitive_features",
-) -> People:
-    """Type people by their columns: the one path, whoever reads what the columns hold."""
-    columns = named(to_columns(sensitive, argument))
-    n = len(columns[0].values)
-    if n == 0:
-        raise ValueError(f"`{argument}` is empty; pass at least one person.")
-    weight = check_weight(sample_weight, n)
-    strata, kept = split_columns(notion, columns, labels, n)
-    attributes = read(kept, columns, (weight > 0).cpu().numpy())
-    return type_people(strata, attributes, weight, is_tensor(sensitive))
 
 
 def split_columns(
@@ -224,3 +215,12 @@ def as_notion(notion: Notion | str) -> Notion:
     raise ValueError(
         f"unknown notion {notion!r}; pass one of {', '.join(map(repr, by_name))}, or a Notion."
     )
+
+
+def as_encoded(notion: Notion, sensitive: Array) -> Notion:
+    """Return the notion that reads the columns of a one-hot matrix as groups."""
+    if len(notion.parts) > 1:
+        return reduce(and_, (as_encoded(part, sensitive) for part in notion.parts))
+    if isinstance(notion, GroupNotion) and reads_one_hot(notion, sensitive):
+        return replace(notion, encoded=True)
+    return notion

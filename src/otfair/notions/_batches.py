@@ -1,100 +1,85 @@
-"""Reading mini-batches: a group may be absent, and columns keep the meaning they had before.
+"""Reading the columns of people: groups or numbers, as earlier batches have shown them.
 
-Maths: docs/derivation.md, section 5. A whole dataset is read by `_base.py`, which refuses columns
-with one group only; a batch may well have such columns, and the next one may not.
+Maths: docs/derivation.md, section 5. A dataset is read like a first batch, but its columns must
+have several groups; a batch may well lack some, and the next one may not.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import reduce
-from operator import and_
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from otfair._io.arrays import Array
-from otfair.notions._attributes import (
-    Attribute,
-    cross,
-    read_attributes,
-    read_encoded,
-    read_group,
-    read_number,
-)
-from otfair.notions._base import GroupNotion, Notion, read_people
+from otfair.notions._attributes import Attribute, read_group, read_number
 from otfair.notions._constraints import People, stack_people
-from otfair.tables import MAX_CATEGORICAL_INTEGERS, Column, looks_categorical
+from otfair.tables import MAX_CATEGORICAL_INTEGERS, Column, chosen_names, looks_categorical
+
+if TYPE_CHECKING:
+    from otfair.notions._base import GroupNotion, Notion
 
 
 class Memory:
     """What the batches so far have shown of their columns; reading a batch adds to it."""
 
     def __init__(self) -> None:
-        self.categories: dict[str, tuple[str, ...]] = {}  # of each column of groups
+        self.groups: dict[str, np.ndarray] = {}  # names of those of each column
         self.numbers: set[str] = set()  # columns that turned out to be continuous
 
     def people(self, notion: Notion, sensitive: Array, labels: Array) -> People:
         """Type the people of a batch, whatever groups, labels or values it lacks."""
-        return reduce(
-            stack_people, (self._people(part, sensitive, labels) for part in notion.parts)
-        )
+        return reduce(stack_people, (p._batch(sensitive, labels, self) for p in notion.parts))
 
-    def _people(self, notion: Notion, sensitive: Array, labels: Array) -> People:
-        if not isinstance(notion, GroupNotion):
-            return notion.people(sensitive, labels)
+    def is_one_hot(self, notion: GroupNotion, kept: list[Column], sensitive: Array) -> bool:
+        """Whether the columns of a batch are one-hot; integers that were codes before still are."""
+        codes = kept[0].values.dtype.kind in "iu" and str(kept[0].name) in self.groups
+        return not codes and reads_one_hot(notion, sensitive)
 
-        def read(kept: list[Column], columns: list[Column], _: np.ndarray) -> list[Attribute]:
-            # Integers that were codes before are codes still, though a small batch may look
-            # one-hot.
-            codes = kept[0].values.dtype.kind in "iu" and str(kept[0].name) in self.categories
-            if notion.encoded or (not codes and reads_one_hot(notion, sensitive)):
-                return [self._read_encoded(column) for column in kept]
-            attributes = read_attributes(
-                kept,
-                columns,
-                notion.continuous,
-                notion.categorical,
-                lambda column: not self._is_continuous(column),
-                lambda column: read_group(replace(column, categories=self._groups(column))),
+    def read(
+        self, notion: GroupNotion, kept: list[Column], columns: list[Column]
+    ) -> list[Attribute]:
+        """Read the columns that are kept, groups first; the user's choices refer to all columns."""
+        numbers = chosen_names(notion.continuous, columns, "continuous")
+        groups = chosen_names(notion.categorical, columns, "categorical")
+        if both := numbers & groups:
+            raise ValueError(
+                f"columns {sorted(both)} are named as both continuous and categorical."
             )
-            return cross(attributes) if notion.intersectional else attributes
+        attributes = [
+            self._read_group(c)
+            if c.name in groups or (c.name not in numbers and not self._is_continuous(c))
+            else read_number(c)
+            for c in kept
+        ]
+        return sorted(attributes, key=lambda attribute: not attribute.is_group)
 
-        return read_people(notion, sensitive, labels, None, read, "sensitive")
-
-    def _read_encoded(self, column: Column) -> Attribute:
-        known = column.name in self.numbers
-        attribute = read_number(column) if known else read_encoded(column)
-        if not attribute.is_group:
-            self.numbers.add(attribute.name)
-        return attribute
+    def read_encoded(self, column: Column) -> Attribute:
+        """Read a numeric column; zeros and ones say who is in a group, and nobody need be."""
+        number = read_number(column)
+        if number.name in self.numbers or not np.isin(number.values, [0.0, 1.0]).all():
+            self.numbers.add(number.name)
+            return number
+        names = np.array(["", column.name], dtype=object)  # being outside has no row of its own
+        return Attribute(column.values.astype(np.int64), names, number.name, is_group=True)
 
     def _is_continuous(self, column: Column) -> bool:
         """Whether a column is a number; integers are, once their values are too many for groups."""
         name, numbers = str(column.name), self.numbers
         if column.values.dtype.kind not in "iu":
             return not looks_categorical(column)
-        if name not in numbers and len(self._groups(column)) > MAX_CATEGORICAL_INTEGERS:
-            del self.categories[name]
+        if name not in numbers and len(self._read_group(column).values) > MAX_CATEGORICAL_INTEGERS:
+            del self.groups[name]
             numbers.add(name)
         return name in numbers
 
-    def _groups(self, column: Column) -> tuple[str, ...]:
-        """Return the groups of a column in this batch and in earlier ones, and remember them."""
-        known, name = self.categories, str(column.name)
-        here = column.categories or map(str, np.unique(column.values).tolist())
-        known[name] = tuple(dict.fromkeys([*known.get(name, ()), *here]))
-        return known[name]
-
-
-def as_encoded(notion: Notion, sensitive: Array) -> Notion:
-    """Return the notion that reads the columns of a one-hot matrix as groups."""
-    if len(notion.parts) > 1:
-        return reduce(and_, (as_encoded(part, sensitive) for part in notion.parts))
-    if isinstance(notion, GroupNotion) and reads_one_hot(notion, sensitive):
-        return replace(notion, encoded=True)
-    return notion
+    def _read_group(self, column: Column) -> Attribute:
+        """Read the groups of a column in this batch and in earlier ones, and remember them."""
+        attribute = read_group(column, self.groups.get(str(column.name), ()))
+        self.groups[attribute.name] = attribute.values
+        return attribute
 
 
 def reads_one_hot(notion: GroupNotion, sensitive: Array) -> bool:
