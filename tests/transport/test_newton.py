@@ -196,7 +196,7 @@ def test_tensors_and_numpy_solve_alike(seed: int, monkeypatch):
         return {"costs": costs, "gradient": again.gradient, "scores": scores, "flows": flows}
 
     in_numpy = solved()
-    monkeypatch.setattr("otfair.transport._vectors.MAX_BATCH", 0)
+    monkeypatch.setattr("otfair.transport._problem.MAX_BATCH", 0)
     assert isinstance(stated(seed).mass, torch.Tensor)
     for name, values in solved().items():
         np.testing.assert_allclose(values, in_numpy[name], atol=1e-7, err_msg=name)
