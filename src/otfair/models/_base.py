@@ -24,7 +24,7 @@ from otfair.notions import Notion, People
 
 ALPHAS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)  # tried for `max_violation`
 BISECTIONS = 5
-Model: TypeAlias = Any  # trained at one strength, which is its `alpha`; has `logits(X)`, (n,)
+Model: TypeAlias = Any  # trained at one strength; has `logits(X)`, (n,)
 Tried = TypeVar("Tried")
 
 
@@ -105,13 +105,13 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
                 return tried[-1]
 
             if self.max_violation is None:
-                chosen = train(self.alpha, stage.start)
+                alpha, chosen = float(self.alpha), train(self.alpha, stage.start)
             else:
                 free = train(0.0, None) if stage.start is None else stage.start
-                _, chosen = weakest_alpha(
+                alpha, chosen = weakest_alpha(
                     train, stage.violation, free, self.max_violation, self._remedy, self.verbose
                 )
-            self.alpha_, self.violation_ = chosen.alpha, stage.violation(chosen)
+            self.alpha_, self.violation_ = alpha, stage.violation(chosen)
             self._keep(chosen, tried)
         except BaseException:
             self.__dict__ = before  # all or nothing
@@ -156,7 +156,7 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
             else:
                 vars(fitted).update({n: v for n, v in vars(first).items() if n in self._learnt})
             model = fitted._train(stage, float(alpha), model)
-            fitted.alpha_, fitted.violation_ = model.alpha, stage.violation(model)
+            fitted.alpha_, fitted.violation_ = float(alpha), stage.violation(model)
             fitted._keep(model, [model])
             yield fitted
 

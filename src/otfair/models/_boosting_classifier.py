@@ -40,7 +40,6 @@ from otfair.tables import TableEncoder, tree_matrix, two_classes
 class _Trees:
     """A booster trained at one strength."""
 
-    alpha: float
     booster: Booster
     history: list[float]  # the penalty of each round
 
@@ -177,10 +176,9 @@ class OTFBoostingClassifier(FairClassifier):
         gains = self._trained().gains(self.n_features_in_)
         return gains / (gains.sum() or 1.0)
 
-    # What the encoder learnt: of each column, their number, and their names where there are any.
-    columns_ = property(attrgetter("encoder_.columns_"))
-    n_features_in_ = property(attrgetter("encoder_.n_features_in_"))
-    feature_names_in_ = property(attrgetter("encoder_.feature_names_in_"))
+    columns_ = property(attrgetter("encoder_.columns_"), doc="What is known of each column.")
+    n_features_in_ = property(attrgetter("encoder_.n_features_in_"), doc="Columns seen by `fit`.")
+    feature_names_in_ = property(attrgetter("encoder_.feature_names_in_"), doc="Names, if any.")
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
@@ -272,7 +270,7 @@ class OTFBoostingClassifier(FairClassifier):
         if objective is not None:
             objective.reset().alpha = alpha
         booster = BOOSTERS[self.booster].train(stage.data, self.n_estimators, params, objective)
-        return _Trees(alpha, booster, [] if objective is None else objective.history_)
+        return _Trees(booster, [] if objective is None else objective.history_)
 
     def _keep(self, chosen: _Trees, tried: Sequence[_Trees]) -> None:
         self._ensemble, self.history_ = chosen.booster, chosen.history

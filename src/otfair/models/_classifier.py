@@ -213,7 +213,7 @@ class OTFClassifier(FairClassifier):
         if self.init is None:
             line = training.descend(0.0, max_iter=self.max_iter, tol=self.tol)
         else:
-            line = Line(0.0, self._given())
+            line = Line(self._given())
         if self.balance == "auto" or training.loss is None:
             self.balance_ = training.balance(line, max_iter=self.max_iter, tol=self.tol)
         else:
@@ -282,7 +282,7 @@ class OTFClassifier(FairClassifier):
     def _logits(self, X: Array) -> np.ndarray:
         X = self._read(X)
         if hasattr(self, "module_"):
-            return Network(self.alpha_, self.module_).logits(self._scaled(X))
+            return Network(self.module_).logits(self._scaled(X))
         return np.asarray(X @ self.coef_[0] + self.intercept_[0])
 
     def _read(self, X: Array) -> np.ndarray:

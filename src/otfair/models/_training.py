@@ -27,7 +27,6 @@ Record: TypeAlias = dict[str, float]  # of an iteration or epoch: alpha, loss, p
 class Line:
     """A trained linear model."""
 
-    alpha: float
     weights: np.ndarray  # (p + 1,), the intercept last
     history: list[Record] = field(default_factory=list)
     value: float = np.nan  # of the objective
@@ -44,7 +43,6 @@ class Line:
 class Network:
     """A trained module."""
 
-    alpha: float
     module: nn.Module
     history: list[Record] = field(default_factory=list)  # one for each epoch
 
@@ -137,7 +135,7 @@ class Training:
         n = len(self.y)
 
         def objective(theta: np.ndarray) -> tuple[float, np.ndarray]:
-            z = Line(alpha, theta).logits(self.X)
+            z = Line(theta).logits(self.X)
             value = float(self.weight @ (np.logaddexp(0.0, z) - self.y * z)) / n
             slope = self.weight * (expit(z) - self.y) / n
             self.penalty = 0.0
@@ -160,7 +158,7 @@ class Training:
         history: list[Record] = []
 
         def record(theta: np.ndarray, value: float) -> None:
-            violation = self.violation(Line(alpha, theta))
+            violation = self.violation(Line(theta))
             history.append(
                 {"alpha": alpha, "loss": value, "penalty": self.penalty, "violation": violation}
             )
@@ -183,7 +181,7 @@ class Training:
                     found = minimize(objective, theta, **settings)
                     theta, iterations = found.x, iterations + found.iterations
                 self.loss.smoothing = 0.0
-        return Line(alpha, found.x, history, found.value, iterations, found.converged, found.stuck)
+        return Line(found.x, history, found.value, iterations, found.converged, found.stuck)
 
     def adam(
         self, module: nn.Module, alpha: float, epochs: int, batch_size: int, rate: float, seed: int
@@ -193,7 +191,7 @@ class Training:
         y, weight = (torch.as_tensor(v, dtype=torch.float64) for v in (self.y, self.weight))
         optimizer = torch.optim.Adam(module.parameters(), lr=rate)
         generator = torch.Generator().manual_seed(seed)
-        trained = Network(alpha, module)
+        trained = Network(module)
         module.train()
         for epoch in track(range(1, epochs + 1), "epochs", verbose=self.verbose):
             total, penalties = 0.0, 0.0

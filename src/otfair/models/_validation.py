@@ -24,16 +24,12 @@ KNOWN = {"solver": ("lbfgs", "adam"), "mode": ("dataset", "batch")}
 read_weight = partial(_check_sample_weight, dtype=np.float64, ensure_non_negative=True)
 POSITIVE, FINITE = 1e-300, 1e300  # the ends of what must be neither zero nor infinite
 RANGES: dict[str, tuple[float, float, type]] = {
-    "alpha": (0, 1, numbers.Real),
-    "epsilon": (POSITIVE, FINITE, numbers.Real),
-    "max_violation": (0, 1, numbers.Real),
-    "validation_fraction": (0, 1, numbers.Real),
+    **dict.fromkeys(("alpha", "max_violation", "validation_fraction"), (0, 1, numbers.Real)),
+    **dict.fromkeys(("epsilon", "learning_rate"), (POSITIVE, FINITE, numbers.Real)),
     "tol": (0, np.inf, numbers.Real),
-    "learning_rate": (POSITIVE, FINITE, numbers.Real),
-    "n_estimators": (1, np.inf, numbers.Integral),
-    "max_iter": (1, np.inf, numbers.Integral),
-    "epochs": (1, np.inf, numbers.Integral),
-    "batch_size": (1, np.inf, numbers.Integral),
+    **dict.fromkeys(
+        ("n_estimators", "max_iter", "epochs", "batch_size"), (1, np.inf, numbers.Integral)
+    ),
 }
 
 

@@ -41,6 +41,7 @@ class Booster(ABC):
     name: ClassVar[str]  # of its package, and of our extra
     rates: ClassVar[tuple[str, ...]]  # what it calls the learning rate
     default_rate: ClassVar[float]
+    text_start: ClassVar[str]  # of its format, and of no other's
     # Parameters that our class provides itself, or that only the booster's own objective heeds, and
     # why. They are refused for every booster: a setting must not change its meaning with it.
     refused: ClassVar[dict[str, str]]
@@ -78,9 +79,9 @@ class Booster(ABC):
         """Train; without an objective, by the booster's own cross-entropy."""
 
     @classmethod
-    @abstractmethod
     def reads(cls, text: str) -> bool:
         """Whether a text is in this booster's format."""
+        return text.startswith(cls.text_start)
 
     @classmethod
     @abstractmethod

@@ -18,6 +18,7 @@ class LightGBM(Booster):
     name: ClassVar[str] = "lightgbm"
     rates: ClassVar[tuple[str, ...]] = ("learning_rate", "eta", "shrinkage_rate")
     default_rate: ClassVar[float] = 0.1
+    text_start: ClassVar[str] = "tree"
     refused: ClassVar[dict[str, str]] = {
         "objective": PROVIDED,
         **dict.fromkeys(
@@ -55,10 +56,6 @@ class LightGBM(Booster):
             free_raw_data=False,
         )
         return cls(lightgbm.train(params, rows, rounds), offset)
-
-    @classmethod
-    def reads(cls, text: str) -> bool:
-        return text.startswith("tree")
 
     @classmethod
     def from_text(cls, text: str, offset: float) -> Self:

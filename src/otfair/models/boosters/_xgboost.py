@@ -19,6 +19,7 @@ class XGBoost(Booster):
     name: ClassVar[str] = "xgboost"
     rates: ClassVar[tuple[str, ...]] = ("learning_rate", "eta")
     default_rate: ClassVar[float] = 0.3
+    text_start: ClassVar[str] = "{"
     refused: ClassVar[dict[str, str]] = {
         "objective": PROVIDED,
         **dict.fromkeys(("num_boost_round", "num_round", "num_rounds"), ROUNDS),
@@ -40,10 +41,6 @@ class XGBoost(Booster):
             learnt = json.loads(probe.save_config())["learner"]["learner_model_param"]["base_score"]
             params["base_score"] = float(learnt.strip("[]"))
         return cls(xgboost.train(params, rows, rounds, obj=objective))
-
-    @classmethod
-    def reads(cls, text: str) -> bool:
-        return text.startswith("{")
 
     @classmethod
     def from_text(cls, text: str, offset: float) -> Self:
