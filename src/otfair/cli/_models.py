@@ -68,10 +68,9 @@ def split(task: Task, test_size: float, seed: int) -> dict[str, Task]:
             f"label {task.label.name!r} has {least} people of one value; two are the least that "
             "can be split into a part to train on and one to judge by. Pass more rows."
         )
-    fit, test = train_test_split(
-        np.arange(len(task.y)), test_size=test_size, random_state=seed, stratify=task.y
-    )
-    parts = {"train": smaller(task, fit), "test": smaller(task, test)}
+    everyone = np.arange(len(task.y))
+    rows = train_test_split(everyone, test_size=test_size, random_state=seed, stratify=task.y)
+    parts = {name: smaller(task, some) for name, some in zip(("train", "test"), rows)}
     for name, part in parts.items():
         for column in part.sensitive:
             if task.sensitive[column].nunique() > 1 and part.sensitive[column].nunique() < 2:

@@ -121,14 +121,10 @@ def text_table(frame: pd.DataFrame) -> str:
     """Lay out a table for a terminal: text to the left, numbers with four digits to the right."""
     cells = {str(c): [str(c), *map(_cell, frame[c])] for c in frame}
     numeric = {str(c): pd.api.types.is_numeric_dtype(frame[c]) for c in frame}
-    width = {c: max(map(len, column)) for c, column in cells.items()}
-    rows = [
-        "  ".join(
-            column[i].rjust(width[c]) if numeric[c] else column[i].ljust(width[c])
-            for c, column in cells.items()
-        ).rstrip()
-        for i in range(len(frame) + 1)
-    ]
+    for name, column in cells.items():
+        width, side = max(map(len, column)), ">" if numeric[name] else "<"
+        cells[name] = [f"{text:{side}{width}}" for text in column]
+    rows = ["  ".join(row).rstrip() for row in zip(*cells.values())]
     return "\n".join([rows[0], "-" * max(map(len, rows)), *rows[1:]])
 
 

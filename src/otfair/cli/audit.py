@@ -213,11 +213,11 @@ def _scores(table: Table, name: str, skip_unscored: bool) -> pd.Series[Any]:
         return decisions.astype(np.float64)
     value, place, count = table.no_number(name)
     remedy = percentages(value)
-    if not remedy and re.fullmatch(r"[0-9]*,[0-9]+", value):
+    if re.fullmatch(r"[0-9]*,[0-9]+", value):
         remedy = "If it writes them with a comma, pass `--decimal ,`."
-    if not remedy and re.fullmatch(r"[0-9]*\.[0-9]+", value):
+    elif re.fullmatch(r"[0-9]*\.[0-9]+", value):
         remedy = "It writes them with a point: leave `--decimal ,` out."
-    if not remedy and count < len(known) / 2:
+    elif not remedy and count < len(known) / 2:
         remedy = "Mend these, or empty them and pass `--skip-unscored`."
     raise TableError(
         f"--score {name}: the column holds text in {count} of {len(known)} rows, the first is "

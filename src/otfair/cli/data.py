@@ -42,34 +42,27 @@ def run(options: argparse.Namespace) -> Outcome:
     """List, or look after one dataset."""
     if options.action == "list":
         return _list(options.data_home)
-    name = options.name
+    name, home = options.name, options.data_home
     if name is None:
         raise TableError(
             f"otfair data {options.action} needs a name; received none. Choose one of: "
             f"{', '.join(SOURCES)}."
         )
-    home = resolve_home(options.data_home)
     wanted = [file.name for file in source_of(name).files]
     if not wanted:
-        return Outcome(
-            f"{name} has no file: it is made when it is asked for.", {"name": name, "files": {}}
+        said = f"{name} has no file: it is made when it is asked for."
+        return Outcome(said, {"name": name, "files": {}})
+    find = {"where": locate_dataset, "download": download_dataset, "verify": verify_dataset}
+    paths = find[options.action](name, home)
+    if missing := [file for file in wanted if file not in paths]:
+        raise TableError(
+            f"{', '.join(missing)} of {name} is not in {resolve_home(home)}. Fetch it with `otfair "
+            f"data download {name}`, or point --data-home or OTFAIR_DATA_HOME to its folder."
         )
-    if options.action == "where":
-        paths = locate_dataset(name, options.data_home)
-        if missing := [file for file in wanted if file not in paths]:
-            raise TableError(
-                f"{', '.join(missing)} of {name} is not in {home}. Fetch it with `otfair data "
-                f"download {name}`, or point --data-home or OTFAIR_DATA_HOME to its folder."
-            )
-    elif options.action == "download":
-        paths = download_dataset(name, options.data_home)
-    else:
-        paths = verify_dataset(name, options.data_home)
     files = {file: str(path) for file, path in paths.items()}
     sound = "" if options.action == "where" else ": sound"
-    return Outcome(
-        "\n".join(f"{path}{sound}" for path in files.values()), {"name": name, "files": files}
-    )
+    said = "\n".join(f"{path}{sound}" for path in files.values())
+    return Outcome(said, {"name": name, "files": files})
 
 
 def _list(data_home: Path | None) -> Outcome:

@@ -112,9 +112,8 @@ def run(options: argparse.Namespace) -> Outcome:
     try:
         text = _demonstrate(options.output)
     except OSError as error:
-        raise TableError(
-            f"cannot write to {options.output}: {error}. Choose another --output."
-        ) from None
+        problem = f"cannot write to {options.output}: {error}. Choose another --output."
+        raise TableError(problem) from None
     files = {name: str(options.output / name) for name in ("curve.png", "demo.html", "audit.html")}
     return Outcome(text, {"text": text, "files": files})
 
@@ -124,8 +123,7 @@ def _demonstrate(output: Path) -> str:
     started = time.perf_counter()
     output.mkdir(parents=True, exist_ok=True)
     curve, page, report = (output.resolve() / f for f in ("curve.png", "demo.html", "audit.html"))
-    data = load_dataset("synthetic", n=N_PEOPLE)
-    numbers = np.arange(N_PEOPLE)
+    data, numbers = load_dataset("synthetic", n=N_PEOPLE), np.arange(N_PEOPLE)
     fit, test = train_test_split(numbers, test_size=0.5, random_state=0, stratify=data.y)
     X = np.asarray(TableEncoder().fit(data.X.iloc[fit]).transform(data.X), dtype=np.float64)
     sensitive = data.sensitive_features[SENSITIVE]
@@ -214,22 +212,19 @@ def _page(rows: list[Row], judge: Judge, exact: Transport, comparison: str) -> s
         (names[i], names[j], flows.mass[i, j], flows.distance[i, j] / typical)
         for i, j in np.argwhere(~np.eye(len(names), dtype=bool))
     ]
-    return (
-        templates("otfair.cli")
-        .get_template("demo.html")
-        .render(
-            rows=rows,
-            chosen=chosen,
-            comparison=comparison,
-            explanation=_explanation(exact, typical),
-            curve=inline_svg(_curve(rows)),
-            means=inline_svg(_means(judge, free, chosen)),
-            moves=sorted(moves, key=lambda move: -move[2])[:6],
-            newton=smooth_otf(*problem),
-            published=smooth_otf(*problem, solver="coordinate"),
-            n_fit=N_PEOPLE - len(judge.y),
-            n_test=len(judge.y),
-        )
+    page = templates("otfair.cli").get_template("demo.html")
+    return page.render(
+        rows=rows,
+        chosen=chosen,
+        comparison=comparison,
+        explanation=_explanation(exact, typical),
+        curve=inline_svg(_curve(rows)),
+        means=inline_svg(_means(judge, free, chosen)),
+        moves=sorted(moves, key=lambda move: -move[2])[:6],
+        newton=smooth_otf(*problem),
+        published=smooth_otf(*problem, solver="coordinate"),
+        n_fit=N_PEOPLE - len(judge.y),
+        n_test=len(judge.y),
     )
 
 

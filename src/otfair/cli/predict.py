@@ -59,8 +59,7 @@ def run(options: argparse.Namespace) -> Outcome:
     if options.threshold is not None:
         label = record.get("label", {"negative": 0, "positive": 1})
         decided = (scores > options.threshold).astype(int)
-        names = np.array([label["negative"], label["positive"]], dtype=object)
-        out = out.assign(decision=names[decided])
+        out["decision"] = np.array([label["negative"], label["positive"]], dtype=object)[decided]
         summary |= {"threshold": options.threshold, "positive": label["positive"]}
         summary["positive_decisions"] = int(decided.sum())
         said += f", {decided.sum()} of them {label['positive']!r} at {options.threshold:g}"
@@ -109,9 +108,8 @@ def features_of(table: Table, model: Any, record: dict[str, Any]) -> pd.DataFram
         if name in X:
             X[name] = _as_trained(X[name], kind, table)
     for learnt in getattr(model[0] if hasattr(model, "steps") else model, "columns_", ()):
-        known = X[learnt.name].dropna()
-        seen = set(learnt.levels or ())
-        if seen and len(known) and seen.isdisjoint(map(plain_text, known.unique())):
+        values = set(map(plain_text, X[learnt.name].dropna().unique()))
+        if learnt.levels and values and values.isdisjoint(learnt.levels):
             warnings.warn(
                 f"no value of column {learnt.name!r} was there in training, where it held "
                 f"{', '.join(map(repr, learnt.levels[:3]))}, ...; is it the same column?",
@@ -121,10 +119,9 @@ def features_of(table: Table, model: Any, record: dict[str, Any]) -> pd.DataFram
 
 
 def _as_trained(column: pd.Series[Any], kind: str, table: Table) -> Any:
-    known = column.dropna()
     if kind != "number" or is_number(column):
         return column
-    if not len(known):
+    if column.isna().all():
         return column.astype(object).astype(np.float64)
     value, place, _ = table.no_number(str(column.name))
     raise TableError(

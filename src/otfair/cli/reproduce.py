@@ -45,27 +45,27 @@ def run(options: argparse.Namespace) -> Outcome:
     began = time.perf_counter()
     runs = plan(options.target, options.protocol, options.splits)
     store = options.output / "runs.sqlite"
+    page = options.output / "results.md"
     with Store(store) as results:
-        before = len(results.done()), (options.output / "results.md").is_file()
+        before = len(results.done()), page.is_file()
     made, failed = reproduce(runs, store, jobs=options.jobs, take=options.take, verbose=True)
     with Store(store) as results:
         results.write_csv(options.output / "runs.csv")
         kept = list(results)
-    written, page = [store, options.output / "runs.csv"], options.output / "results.md"
+    written = [store, options.output / "runs.csv"]
     if before == (sum(not r.error for r in kept), True):
         written.append(page)  # nothing is new since it was written
     elif any(not r.error for r in kept):
         written += [*write_figures(kept, options.output), page]
         write_page(kept, page)
     spent = time.perf_counter() - began
-    lines = [
-        f"{len(runs)} runs: {len(runs) - made} were there, {made - failed} made in {spent:.0f} s"
-    ]
-    keys = {run.key for run in runs}
-    errors = [r for r in kept if r.error and r.run.key in keys]
+    there = len(runs) - made
+    lines = [f"{len(runs)} runs: {there} were there, {made - failed} made in {spent:.0f} s"]
     if failed:
-        lines += [f"{failed} failed; they are tried again next time. The first:", errors[0].error]
-    lines += [str(path) for path in written]
+        keys = {run.key for run in runs}
+        first = next(r.error for r in kept if r.error and r.run.key in keys)
+        lines += [f"{failed} failed; they are tried again next time. The first:", first]
+    lines += map(str, written)
     data = {
         "runs": len(runs),
         "made": made - failed,

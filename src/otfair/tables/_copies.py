@@ -111,8 +111,7 @@ def _is_copy(
         used = np.flatnonzero(pairs >= 0)
         if not 2 <= len(used) == len(np.unique(pairs[used])):
             continue
-        alike = all(str(values[k]) == str(known.values[pairs[k]]) for k in used)
-        if alike or _sure(here):
+        if _sure(here) or all(str(values[k]) == str(known.values[pairs[k]]) for k in used):
             return True
     return False
 
@@ -120,9 +119,8 @@ def _is_copy(
 def _tells(codes: np.ndarray, known: Known) -> bool:
     """Whether each of the few values of a column has people of one group only."""
     count = int(codes.max()) + 1
-    if known.numbers is not None or count > MANY_VALUES:
-        return False
-    if _function(codes, known.codes, count) is None:
+    few = known.numbers is None and count <= MANY_VALUES
+    if not few or _function(codes, known.codes, count) is None:
         return False
     shares = np.bincount(known.codes) / len(codes)
     return (len(codes) - count) * log(float(shares @ shares)) <= BY_CHANCE
@@ -166,8 +164,5 @@ def _monotone(x: np.ndarray, of: np.ndarray) -> bool:
 
 def _between(low: float, high: float) -> str:
     """Return the shortest number from one to another."""
-    for digits in range(1, 16):
-        middle = round((low + high) / 2, digits)
-        if low <= middle <= high:
-            return f"{middle:g}"
-    return f"{low:g}"
+    rounded = (round((low + high) / 2, digits) for digits in range(1, 16))
+    return f"{next((middle for middle in rounded if low <= middle <= high), low):g}"

@@ -57,8 +57,7 @@ class EncodedColumn:
             positions = self.positions(column)
             block[:] = -self.mean / self.scale
             rows = np.flatnonzero(positions != UNKNOWN)
-            ones = (1 - self.mean) / self.scale
-            block[rows, positions[rows]] = ones[positions[rows]]
+            block[rows, positions[rows]] = ((1 - self.mean) / self.scale)[positions[rows]]
             return
         values = self.numbers(column)
         gaps = np.isnan(values)
@@ -142,14 +141,9 @@ def _fit_number(column: nw.Series[Any], weight: Floats) -> EncodedColumn:
     mean, scale = low + span * centre, span * spread
     scale = scale if scale > 0 else 1.0  # a constant, or numbers too close for a spread
     gap_mean, gap_scale = _dummy_moments(_shares(np.bincount(gaps, weight, 2))[1])
-    width = 2 if gaps.any() else 1
-    return EncodedColumn(
-        name=column.name,
-        levels=None,
-        missing=width == 2,
-        mean=np.array([mean, gap_mean])[:width],
-        scale=np.array([scale, gap_scale])[:width],
-    )
+    missing = bool(gaps.any())
+    means, scales = np.array([[mean, gap_mean], [scale, gap_scale]])[:, : 1 + missing]
+    return EncodedColumn(name=column.name, levels=None, missing=missing, mean=means, scale=scales)
 
 
 def _fit_category(column: nw.Series[Any], weight: Floats) -> EncodedColumn:
@@ -180,7 +174,7 @@ def _positions(
     levels: tuple[str, ...], missing: bool, codes: NDArray[np.intp], labels: list[str]
 ) -> NDArray[np.intp]:
     """Output column of each row within its block, or UNKNOWN."""
-    known = {level: position for position, level in enumerate(levels)}
+    known = dict(zip(levels, range(len(levels))))
     if set(levels) <= {"False", "True"}:  # which may come as numbers another time
         same = {"0": "False", "0.0": "False", "1": "True", "1.0": "True"}
         labels = [same.get(label, label) for label in labels]

@@ -23,12 +23,10 @@ from otfair.tables._encoded_column import EncodedColumn, Floats, learn_column
 class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """One-hot encode the categories of a table, then standardise every column.
 
-    Text, booleans and categories become one 0/1 column per value, numbers stay one column. Every
-    resulting column, dummies included, is then shifted and scaled to mean 0 and variance 1 on the
-    rows seen by `fit`, so that Euclidean distances between rows make sense.
-
-    Tables of pandas, polars and other libraries known to narwhals are accepted, and arrays. The
-    output is a dense float64 array (see `set_output` for tables).
+    Text, booleans and categories become one 0/1 column per value, numbers stay one column. Each of
+    these is then shifted and scaled to mean 0 and variance 1 on the rows of `fit`, so that
+    Euclidean distances make sense. Arrays are accepted, and tables of pandas, polars and other
+    libraries known to narwhals. The output is a dense float64 array (see `set_output` for tables).
 
     Attributes
     ----------
@@ -42,16 +40,14 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[
     Notes
     -----
     - A category that `fit` has not seen is 0 in all dummies of its column *before* they are
-      standardised. After it, the dummy of a value with share p is -sqrt(p / (1 - p)): the row is
-      treated as one that has none of the known values.
+      standardised, and -sqrt(p / (1 - p)) after it in the dummy of a value with share p.
     - A missing category is a value of its own, called ``"<column> is missing"``.
     - A missing number is replaced by the mean, and a 0/1 column ``"<column> is missing"`` is added.
-      The column is then standardised, so that the replaced value becomes exactly 0.
     - Where `fit` saw no missing value there is no such column; one that comes up in `transform` is
       treated as an unseen category, or replaced by the mean.
     - A column that is all missing in `fit` becomes the one column ``"<column> is missing"``.
-    - A column that was constant in `fit` is kept, so that the width depends on the values alone. It
-      is 0 on the rows of `fit`; a different value later is shifted but not scaled.
+    - A column that was constant in `fit` is kept, and is 0 on its rows, so that the width depends
+      on the values alone; a different value later is shifted but not scaled.
     - Values of a category are compared as text: 1 in one table is "1" in another. Where `fit` saw
       booleans, 0 and 1 are False and True.
     - A category of more than 1000 values, such as people's names, brings a warning: all is dense.
@@ -137,8 +133,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         Parameters
         ----------
         input_features : array of str, default=None
-            Names of the input columns, where `fit` was given an array; otherwise they must be the
-            ones seen by `fit`.
+            Names of the input columns, where `fit` was given an array without any.
 
         Returns
         -------
@@ -147,12 +142,8 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         """
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
-        outputs = [
-            output
-            for name, column in zip(names, self.columns_, strict=True)
-            for output in replace(column, name=str(name)).outputs
-        ]
-        return np.asarray(outputs, dtype=object)
+        columns = [replace(c, name=str(name)) for name, c in zip(names, self.columns_, strict=True)]
+        return np.asarray([output for c in columns for output in c.outputs], dtype=object)
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
@@ -198,12 +189,12 @@ def _as_table(X: Any) -> tuple[nw.DataFrame[Any], bool]:
             "Convert them: `X.columns = X.columns.astype(str)`."
         )
     rows, columns = table.shape
-    for count, what in ((rows, "sample(s)"), (columns, "feature(s)")):
-        if count == 0:
-            raise ValueError(
-                f"Found a table with 0 {what} (shape=({rows}, {columns})) while a minimum of 1 is "
-                "required."
-            )
+    if not rows or not columns:
+        what = "feature(s)" if rows else "sample(s)"
+        raise ValueError(
+            f"Found a table with 0 {what} (shape=({rows}, {columns})) while a minimum of 1 is "
+            "required."
+        )
     return (_without_names(X), False) if kinds else (table, True)
 
 
@@ -224,20 +215,14 @@ def _fitted_table(owner: Any, X: Any) -> nw.DataFrame[Any]:
     elif fitted_names is not None and columns != list(fitted_names):
         missing = [name for name in fitted_names if name not in columns]
         extra = [name for name in columns if name not in fitted_names]
-        details = ""
-        if extra:
-            details += f"\nFeature names unseen at fit time: {', '.join(extra)}."
-        if missing:
-            details += f"\nFeature names seen at fit time, yet now missing: {', '.join(missing)}."
-        if not details:
-            details = "\nFeature names must be in the same order as they were in fit."
+        unlike = {"unseen at fit time": extra, "seen at fit time, yet now missing": missing}
+        details = [f"Feature names {how}: {', '.join(n)}." for how, n in unlike.items() if n]
+        details = details or ["Feature names must be in the same order as they were in fit."]
+        said = "The feature names should match those that were passed during fit."
+        remedy = f"Select the columns {own} was fitted on: `X[list(fitted.feature_names_in_)]`."
+        raise ValueError("\n".join([said, *details, remedy]))
+    if (width := len(columns)) != (fitted := owner.n_features_in_):
         raise ValueError(
-            f"The feature names should match those that were passed during fit.{details}\n"
-            f"Select the columns {own} was fitted on: `X[list(fitted.feature_names_in_)]`."
-        )
-    if len(columns) != owner.n_features_in_:
-        raise ValueError(
-            f"X has {len(columns)} features, but {own} is expecting "
-            f"{owner.n_features_in_} features as input."
+            f"X has {width} features, but {own} is expecting {fitted} features as input."
         )
     return table

@@ -16,8 +16,7 @@ from otfair.tables._text import listed, plain_text
 POSITIVE = {"1", "1.0", "true", "yes", "y", "t", "positive", "pos", "good", "accepted", "approved"}
 POSITIVE |= {"granted", "ja", "oui", "si", "sí", "sim"}
 NEGATIVE = {"0", "0.0", "false", "no", "n", "f", "negative", "neg", "bad", "rejected", "denied"}
-NEGATIVE |= {"refused", "declined"}
-NEGATIVE |= {"-1", "-1.0", "nein", "nej", "nee", "non", "não"}
+NEGATIVE |= {"refused", "declined", "-1", "-1.0", "nein", "nej", "nee", "non", "não"}
 
 
 def read_labels(column: pd.Series[Any], positive: object = None) -> np.ndarray:
@@ -34,15 +33,11 @@ def read_labels(column: pd.Series[Any], positive: object = None) -> np.ndarray:
         return np.full(len(names), found[0].casefold() in POSITIVE, np.int64)
     if (known := positive_value(found)) is not None:
         return (names == known).to_numpy(np.int64)
-    raise ArgumentError(
-        "labels",
-        f"must be binary; received {len(found)} values: {listed(found)}. "
-        + (
-            f"Say which one is positive with `positive_label={likely_positive(found)!r}`."
-            if len(found) == 2
-            else "Pass 1 for the positive outcome and 0 for every other."
-        ),
-    )
+    remedy = "Pass 1 for the positive outcome and 0 for every other."
+    if len(found) == 2:
+        remedy = f"Say which one is positive with `positive_label={likely_positive(found)!r}`."
+    received = f"{len(found)} values: {listed(found)}"
+    raise ArgumentError("labels", f"must be binary; received {received}. {remedy}")
 
 
 def binary_labels(labels: Array, n: int, notion: str) -> np.ndarray:
@@ -53,9 +48,8 @@ def binary_labels(labels: Array, n: int, notion: str) -> np.ndarray:
         )
     columns = to_columns(labels, "labels")
     if len(columns) != 1:
-        raise ArgumentError(
-            "labels", f"must be one column of zeros and ones; received {len(columns)}."
-        )
+        problem = f"must be one column of zeros and ones; received {len(columns)}."
+        raise ArgumentError("labels", problem)
     values = columns[0].values
     same_length("labels", len(values), n)
     found = np.unique(values)
@@ -135,9 +129,8 @@ def _texts(column: pd.Series[Any]) -> pd.Series[str]:
 
 def _same(label: object, positive: object) -> bool:
     """Whether a label is the one meant; a gap makes 1.0 of 1 and of True, all of them the same."""
-    if label == positive or str(label) == str(positive):
-        return True
-    return plain_text(label) == plain_text(_number(str(positive)))
+    alike = label == positive or str(label) == str(positive)
+    return alike or plain_text(label) == plain_text(_number(str(positive)))
 
 
 def _number(text: str) -> float | str:

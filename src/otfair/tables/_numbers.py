@@ -57,8 +57,7 @@ def typed(column: pd.Series[Any], decimal: str, lines: np.ndarray) -> tuple[pd.S
             plain = {text: number for text, number in plain.items() if text not in odd}
             odd = {}
         else:
-            counts = int(known.sum()), int(rows.sum())
-            remark = _oddity([*odd.values()], example, *counts, decimal)
+            remark = _oddity([*odd.values()], example, known.sum(), rows.sum(), decimal)
     if plain and not odd:
         whole = all(WHOLE.fullmatch(text) for text in plain.values())
         if not whole or all(abs(float(text)) < LARGEST_WHOLE for text in plain.values()):

@@ -120,13 +120,15 @@ def _refuse_binary(data: bytes, name: str, encoding: str) -> None:
     if re.match(rb'\s*(\{\s*"|\[\s*[\[{])', data[:SAMPLE]):
         raise TableError(f"{name} is a JSON file. Save it as CSV, one row per person.")
     sample = data[:SAMPLE]
+    if re.search("16|32", encoding):
+        return
     for start, order in ((1, "le"), (0, "be")):
-        if sample[start::2].count(0) > len(sample) / 5 and not re.search("16|32", encoding):
+        if sample[start::2].count(0) > len(sample) / 5:
             raise TableError(
                 f"{name} looks like UTF-16 without a mark. Pass `--encoding utf-16-{order}`."
             )
     odd = len(sample) - len(sample.translate(None, CONTROLS))
-    if (b"\0" in sample or odd > max(100, len(sample) / 20)) and not re.search("16|32", encoding):
+    if b"\0" in sample or odd > max(100, len(sample) / 20):
         raise TableError(f"{name} is a binary file, neither CSV nor Parquet. Export it as CSV.")
 
 
@@ -181,13 +183,10 @@ def _read_csv(
         if reason.startswith("EOF inside string") and len(lines):
             reason = f"the file ends within a row that begins in line {lines[-1]}"
         raise TableError(f"{name} can't be read: {reason}. Is a quote not closed?") from None
-    columns: dict[str, pd.Series[Any]] = {}
-    remarks: dict[str, str] = {}
-    for c in header:
-        columns[c], remark = typed(raw.pop(c), decimal, lines)
-        remarks |= {c: remark} if remark else {}
-    frame = pd.DataFrame(columns)
+    columns = {c: typed(raw.pop(c), decimal, lines) for c in header}
+    frame = pd.DataFrame({c: column for c, (column, _) in columns.items()})
     known = lines if len(lines) == len(frame) else None
+    remarks = {c: remark for c, (_, remark) in columns.items() if remark}
     return frame, separator, {"lines": known, "remarks": remarks}
 
 
@@ -231,9 +230,8 @@ def _check_rows(
             text = "".join(islice(_lines(data, encoding), begin - 1, end))
             hint = f" Is a quote not closed that opens in line {begin}?" * (text.count('"') % 2)
             raise TableError(
-                f"{name} is ragged: line {end} has {len(row)} fields, the header has "
-                f"{len(header)}. Quote values that hold a {separator!r}, or pass `--separator`."
-                f"{hint}"
+                f"{name} is ragged: line {end} has {len(row)} fields, the header has {len(header)}."
+                f" Quote values that hold a {separator!r}, or pass `--separator`.{hint}"
             )
         else:
             begins.append(begin)
@@ -243,8 +241,7 @@ def _check_rows(
 
 
 def _refuse_twins(names: list[str], name: str) -> None:
-    twins = [column for column, count in Counter(names).items() if count > 1]
-    if twins:
+    if twins := [column for column, count in Counter(names).items() if count > 1]:
         raise TableError(
             f"{name} has {', '.join(map(repr, twins))} as the name of two columns or more. Rename "
             "or remove one of them."

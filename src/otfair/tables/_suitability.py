@@ -39,9 +39,6 @@ class Why(Enum):
     SCORE_COPY = auto()
 
 
-GUESSES = (Why.IDENTIFIER, Why.SENSITIVE_COPY, Why.LABEL_COPY, Why.SCORE_COPY)
-
-
 class Reason(str):
     """Why a column is left out, or what is to be noted of it: a text that knows its kind."""
 
@@ -58,7 +55,7 @@ class Reason(str):
     @property
     def is_guess(self) -> bool:
         """Whether it may be wrong, so that a user may want to keep the column."""
-        return self.why in GUESSES
+        return self.why in (Why.IDENTIFIER, Why.SENSITIVE_COPY, Why.LABEL_COPY, Why.SCORE_COPY)
 
 
 A_DATE = Reason(Why.DATE, "a date or time; turn it into a number, such as days, to use it")
@@ -77,8 +74,7 @@ def unsuited(name: str, column: pd.Series[Any], guess: bool = True) -> Reason | 
     if timed or pd.api.types.is_timedelta64_dtype(column):
         return A_DATE
     if kind is Kind.OTHER:
-        what = type(example).__name__
-        return Reason(Why.NO_KIND, f"neither a number nor a category ({what})")
+        return Reason(Why.NO_KIND, f"neither a number nor a category ({type(example).__name__})")
     rows, distinct = len(present), present.nunique()
     if distinct == 1 and rows == len(column):
         return Reason(Why.CONSTANT, "it has one value only")
