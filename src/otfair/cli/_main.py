@@ -74,7 +74,9 @@ def _run(options: argparse.Namespace) -> int:
     with progress.session(silent=options.quiet), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what other libraries say to programmers
         warnings.simplefilter("default", UserWarning)
-        warnings.showwarning = _show_warning
+        warnings.showwarning = lambda message, *_, **__: print(
+            f"otfair: warning: {message}", file=sys.stderr
+        )
         outcome: Outcome = options.run(options)
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
         sys.stdout.reconfigure(encoding="utf-8")  # of a file or pipe, wherever this runs
@@ -124,7 +126,3 @@ def _said(error: BaseException) -> str:
     if isinstance(error, EXPECTED):
         return str(error) or type(error).__name__
     return f"{type(error).__name__}: {error}. This was not foreseen; --debug shows where it arose."
-
-
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"otfair: warning: {message}", file=sys.stderr)

@@ -24,18 +24,15 @@ from otfair.metrics import (
 from otfair.models import BOOSTERS, OTFBoostingClassifier, OTFClassifier
 from otfair.notions import NOTIONS, Notion
 from otfair.tables import TableEncoder, TableError
-from otfair.tradeoff import part_labels, plot_tradeoff, tradeoff_curve
+from otfair.tradeoff import UNFAIRNESS, part_labels, plot_tradeoff, tradeoff_curve
 
 METRICS = {  # by what the record calls them: for people
-    "violation": "violation of the notion",
+    "violation": UNFAIRNESS["violation"],
     "auc": "AUC",
     "accuracy": "accuracy",
     "log_loss": "log-loss",
     "positive_rate": "positive decisions",
-    "pdp": "PDP violation",
-    "peo": "PEO violation",
-    "dp_difference": "difference in positive decisions",
-    "eo_difference": "difference in true or false positive rates",
+    **{name: UNFAIRNESS[name] for name in ("pdp", "peo", "dp_difference", "eo_difference")},
 }
 INK, MARKED = "#1f2933", "#c2410c"
 
@@ -68,8 +65,8 @@ def split(task: Task, test_size: float, seed: int) -> dict[str, Task]:
             f"label {task.label.name!r} has {least} people of one value; two are the least that "
             "can be split into a part to train on and one to judge by. Pass more rows."
         )
-    everyone = np.arange(len(task.y))
-    rows = train_test_split(everyone, test_size=test_size, random_state=seed, stratify=task.y)
+    people = np.arange(len(task.y))
+    rows = train_test_split(people, test_size=test_size, random_state=seed, stratify=task.y)
     parts = {name: smaller(task, some) for name, some in zip(("train", "test"), rows)}
     for name, part in parts.items():
         for column in part.sensitive:

@@ -57,9 +57,11 @@ def add_people(parser: argparse.ArgumentParser) -> Any:
 
 
 def add_training(parser: argparse.ArgumentParser) -> None:
-    """Add notion, split and model."""
+    """Add what training takes: a table, its columns, notion, split and model."""
     from otfair.models.boosters import BOOSTERS  # not sooner: what it imports takes time
 
+    add_reading(parser)
+    add_people(parser)
     training = parser.add_argument_group("training")
     add_notion(training)
     add = training.add_argument

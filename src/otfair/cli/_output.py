@@ -74,18 +74,17 @@ def _publish(stage: Path, target: Path, names: tuple[str, ...]) -> None:
     moves = [(target / name, kept / name) for name in names if (target / name).exists()]
     # The record comes last: without it nothing reads the folder.
     moves += [(stage / name, target / name) for name in reversed(names) if name in staged]
-    done: list[tuple[Path, Path]] = []
     try:
-        for source, destination in moves:
-            source.replace(destination)
-            done.append((source, destination))
-    except BaseException:
-        try:
-            for source, destination in reversed(done):
-                destination.replace(source)
-        except OSError as error:
+        with contextlib.ExitStack() as undo:
+            for source, destination in moves:
+                source.replace(destination)
+                undo.callback(destination.replace, source)
+            undo.pop_all()
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            kept.rmdir()
+        if kept.exists():
             raise OSError(f"{error}; what was there before is in {kept}") from None
-        kept.rmdir()
         raise
     shutil.rmtree(kept, ignore_errors=True)
 

@@ -181,9 +181,8 @@ def described(
     source |= {"Format": table.format} if table.format else {}
     source |= {"File": f"SHA-256 {table.sha256}"} if table.sha256 else {}
     source["Rows of the table"] = f"{len(table.frame):,}"
-    record = replace(
-        found.record, title=title, source=source | more, notes=(*found.record.notes, *notes)
-    )
+    noted = (*found.record.notes, *notes)
+    record = replace(found.record, title=title, source=source | more, notes=noted)
     return replace(found, record=record)
 
 

@@ -16,15 +16,7 @@ import argparse
 import pandas as pd
 
 from otfair.cli._models import chosen_violation, curve_of, draw, make_classifier
-from otfair.cli._options import (
-    Outcome,
-    add_folder,
-    add_people,
-    add_reading,
-    add_training,
-    count,
-    units,
-)
+from otfair.cli._options import Outcome, add_folder, add_training, count, units
 from otfair.cli._output import output_folder, text_table, write_json
 from otfair.cli._task import read_notion, read_task
 from otfair.losses import LOSSES, loss_class
@@ -36,8 +28,6 @@ SHOWN = ("auc", "accuracy", "pdp", "peo", "otf_cost")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what `otfair curve` takes."""
-    add_reading(parser)
-    add_people(parser)
     add_training(parser)
     add = parser.add_argument
     add("--regularizer", choices=[loss.name for loss in LOSSES], action="append",

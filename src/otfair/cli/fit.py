@@ -33,17 +33,7 @@ from otfair.cli._models import (
     split,
     train,
 )
-from otfair.cli._options import (
-    Outcome,
-    UsageError,
-    add_folder,
-    add_people,
-    add_reading,
-    add_training,
-    share,
-    unit,
-    units,
-)
+from otfair.cli._options import Outcome, UsageError, add_folder, add_training, share, unit, units
 from otfair.cli._output import output_folder, text_table, write_json
 from otfair.cli._task import Task, described, read_notion, read_task
 from otfair.notions import NOTIONS
@@ -59,8 +49,6 @@ FILES = (RECORD, MODEL, REPORT, CURVE, *AUDITS.values())
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what `otfair fit` takes."""
-    add_reading(parser)
-    add_people(parser)
     add_training(parser)
     add, one_of = parser.add_argument, parser.add_mutually_exclusive_group(required=True)
     one_of.add_argument("--alpha", type=unit, metavar="A", help="weight of fairness: 0 none, 0.5 "

@@ -108,7 +108,7 @@ def _as_array(values: Array) -> np.ndarray:
         values = (values.float() if values.dtype is torch.bfloat16 else values).numpy()
     array = np.asarray(values)
     if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
-        return np.array(values, dtype=object)  # or else NaN beside text becomes the text "nan"
+        return np.array(values, dtype=object)  # or else NaN among text becomes the text "nan"
     return array.astype(object) if array.dtype.kind == "T" else array
 
 
