@@ -219,7 +219,7 @@ def _unfairness(
     ones = np.ones_like(full)
     rows = {}
     for name, s in columns.items():
-        if np.ptp(s) == 0:  # a group that has nobody, or everybody, has no gap
+        if np.ptp(s) == 0:  # a group of none, or of all, has no gap
             continue
         # The slope on a 0/1 column is the difference of the two means.
         unit = s.std() if name == "age" else 1.0

@@ -22,7 +22,7 @@ from otfair.geometry.costs._cost import BLOCK_ENTRIES
 
 Scale: TypeAlias = Literal["max", "mean", "median"] | float | None
 
-SAMPLED_PEOPLE = 4096  # a side for the median of more pairs than that squared
+SAMPLED_PEOPLE = 4096  # of the rows and of the columns, for the median where there are more
 
 
 class Geometry(ABC):

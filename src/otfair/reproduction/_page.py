@@ -153,7 +153,7 @@ def _converged(frame: pd.DataFrame) -> dict[str, tuple[int, int]]:
 
 
 def _published(frame: pd.DataFrame) -> Table:
-    """Tabulate the published ascent beside OTF with converged duals at the same share, on Adult."""
+    """Tabulate the published ascent, and OTF with converged duals at the same share, on Adult."""
     frame = select(frame, protocol="paper", dataset="adult")
     runs = select(frame, experiment="curves", split=0)
     panel, rows = PANEL_OF["adult", BOTH], []

@@ -32,17 +32,14 @@ AUC_KEPT = 0.05  # of the unfair model's, within which a model that is fair coun
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a claim holds, in how many comparisons, and the figures that say so.
-
-    `published` is the verdict on the published ascent, where it was run beside converged duals.
-    """
+    """Whether a claim holds, in how many comparisons, and the figures that say so."""
 
     word: str
     reason: str
     count: str = ""
     splits: int = 0
     failing: str = ""  # where it is not as claimed
-    published: Verdict | None = None
+    published: Verdict | None = None  # that on the published ascent, where it was run too
 
 
 NOT_RUN = Verdict(UNKNOWN, "")
@@ -307,7 +304,7 @@ def _mean(rows: pd.DataFrame, shares: tuple[float, ...] = SHARES) -> float:
 def _by_both(
     judge: Callable[[Evidence, str, str], Verdict], evidence: Evidence, protocol: str
 ) -> Verdict:
-    """Judge converged duals, and the published ascent beside them."""
+    """Judge converged duals, and the published ascent where it was run."""
     found, published = (judge(evidence, protocol, method) for method in ("otf", "coordinate"))
     return found if published.word == UNKNOWN else replace(found, published=published)
 
