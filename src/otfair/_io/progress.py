@@ -26,12 +26,6 @@ def track(
 
     Without `steps`, `update` says how far it is. It is a bar in terminals and notebooks, and
     elsewhere a line every half a minute; `units` are the `unit` and `unit_scale` of tqdm.
-
-    Examples
-    --------
-    >>> from otfair._io.progress import track
-    >>> [2 * step for step in track(range(3), "doubling", verbose=False)]
-    [0, 2, 4]
     """
     verbose = verbose and not Lines.silent
     if verbose and not _watched():

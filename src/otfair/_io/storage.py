@@ -163,19 +163,13 @@ def _is_packed(width: int, items: list[str]) -> bool:
     return width * len(items) <= 256 + 16 * sum(map(len, items))
 
 
-def _objects(value: list[Any]) -> np.ndarray:
-    out = np.empty(len(value), dtype=object)
-    for i, item in enumerate(value):  # one by one, or tuples would become a second axis
-        out[i] = item
-    return out
-
-
 _FROM_LIST: dict[str, Callable[[list[Any]], Any]] = {
     "tuple": tuple,
     "index": pd.Index,
     "range": lambda value: range(*value),
     "text": _text,
-    "objects": _objects,
+    # Item by item, or tuples would become a second axis.
+    "objects": lambda value: np.fromiter(value, object, len(value)),
 }
 
 

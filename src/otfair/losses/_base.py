@@ -54,7 +54,13 @@ class FairnessLoss(nn.Module, ABC):
         self._memory = Memory()
 
     def fit(
-        self, X: Array, sensitive: Array, labels: Array = None, sample_weight: Array = None
+        self,
+        X: Array,
+        sensitive: Array,
+        labels: Array = None,
+        sample_weight: Array = None,
+        *,
+        geometry: Geometry | None = None,
     ) -> Self:
         """Take a whole dataset; later calls name the batch's rows of it by `index`.
 
@@ -66,13 +72,18 @@ class FairnessLoss(nn.Module, ABC):
             As for a call. A dataset in which no two groups can be compared is refused.
         sample_weight : array-like of shape (n,), optional
             One by default.
+        geometry : Geometry, optional
+            Who is like whom, in place of X.
 
         Returns
         -------
         FairnessLoss
-            The loss itself.
+            The loss itself, which has computed soft distances if it needs them.
         """
-        return self.fit_people(self._typed(sensitive, labels, sample_weight))
+        people = self._typed(sensitive, labels, sample_weight)
+        if geometry is None and X is not None:
+            geometry = self._geometry_of(X, people)
+        return self.fit_people(people, geometry)
 
     def fit_people(self, people: People, geometry: Geometry | None = None) -> Self:
         """Take a dataset whose people a notion has typed already.
@@ -252,6 +263,10 @@ class FairnessLoss(nn.Module, ABC):
                 "several groups, with the labels that the notion speaks of."
             )
         return people
+
+    def _geometry_of(self, X: Array, people: People) -> Geometry | None:
+        """Return who is like whom by their features, where the penalty needs it."""
+        return None
 
     def _check_people(self, people: People) -> None:
         """Raise where the penalty can't speak of these people."""

@@ -85,33 +85,8 @@ class OTFLoss(FairnessLoss):
         self._geometry: Geometry | None = None
         self.forget()
 
-    def fit(
-        self,
-        X: Array,
-        sensitive: Array,
-        labels: Array = None,
-        sample_weight: Array = None,
-        *,
-        geometry: Geometry | None = None,
-    ) -> Self:
-        """Take a whole dataset and compute its soft distances, once.
-
-        Parameters
-        ----------
-        X, sensitive, labels, sample_weight : array-like
-            As for every penalty: features, groups, and optionally labels and weights.
-        geometry : Geometry, optional
-            Who is like whom, in place of X.
-
-        Returns
-        -------
-        OTFLoss
-            The loss itself.
-        """
-        people = self._typed(sensitive, labels, sample_weight)
-        if geometry is None and X is not None:
-            geometry = cloud(X, people.weight, self.cost, self.scale)
-        return self.fit_people(people, geometry)
+    def _geometry_of(self, X: Array, people: People) -> Geometry:
+        return cloud(X, people.weight, self.cost, self.scale)
 
     def fit_people(self, people: People, geometry: Geometry | None = None) -> Self:
         if geometry is None:
