@@ -21,9 +21,6 @@ from torch import nn
 
 from otfair._io.storage import FilePath, Known, UnstorableError, as_written, pack, read, write
 
-ROUTED = ("fit", "score")  # methods that take more than X and y, by scikit-learn's routing
-OUTPUTS = ("default", "pandas", "polars")  # of `set_output`
-
 
 @dataclass(frozen=True)
 class NotStored:
@@ -171,11 +168,11 @@ def restore(cls: Any, stored: dict[str, Any]) -> Any:
     model = cls(**settings)
     model._set_fitted(stored["fitted"])
     with config_context(enable_metadata_routing=True):
-        for method in ROUTED:
+        for method in ("fit", "score"):  # those that take more than X and y
             if requests := stored["routing"].get(method):
                 getattr(model, f"set_{method}_request")(**requests)
     if (output := stored["output"]) is not None:
-        require(output in OUTPUTS, f"its output is {output!r}")
+        require(output in ("default", "pandas", "polars"), f"its output is {output!r}")
         model.set_output(transform=output)
     return model
 

@@ -79,8 +79,8 @@ class BarycenterLoss(FairnessLoss):
     ) -> Tensor:
         on = scores.device
         types, weight = constraints.types.to(on), constraints.sample_weight.to(on)
-        members = [(types == k) & (weight > 0) for k in torch.unique(types).tolist()]
-        members = [member for member in members if bool(member.any())]
+        present = weight > 0
+        members = [(types == k) & present for k in torch.unique(types[present]).tolist()]
         value = torch.zeros_like(scores).dot(scores)  # so that one group has a gradient: zero
         if len(members) > 1 and self.p == 1 and self.target == "pooled" and not self.smoothing:
             value = value + _area(scores, weight, members)

@@ -40,7 +40,7 @@ def draw_counts(n: int, n_bootstrap: int, seed: int) -> np.ndarray:
 
 
 def resample(A: sp.csr_array, counts: np.ndarray) -> np.ndarray:
-    """Return A @ counts for everybody once, then for each resample, (1 + n_bootstrap, s)."""
+    """Return A @ counts for all people once, then for each resample, (1 + n_bootstrap, s)."""
     resampled = (A @ one.astype(np.float64) for one in counts)
     return np.stack([A @ np.ones(A.shape[1]), *resampled])
 

@@ -65,7 +65,7 @@ class People:
         vectors, keep, shut = self.vectors(givers.mass)
         kept = keep.tolist()
         # Constant scores of the rows are fair, so there is nothing to check where each row's type
-        # is among the columns, as it is when the columns are everybody.
+        # is among the columns, as it is when the columns are all people.
         covered = columns is None or bool((receivers.mass[givers.mass > 0] > 0).all())
         column_mass = receivers.mass.masked_fill(shut, 0.0)
         if not bool((column_mass > 0).any()):
@@ -158,7 +158,7 @@ class People:
 
     @cached_property
     def mass(self) -> Tensor:
-        """Weight of everybody in each type, (K,)."""
+        """Weight of all people in each type, (K,)."""
         zero = self.weight.new_zeros(len(self.type_names))
         return zero.index_add_(0, self.types, self.weight)
 
