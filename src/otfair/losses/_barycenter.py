@@ -1,7 +1,4 @@
-"""The Wasserstein penalty on the real line, which the paper compares with.
-
-After Jiang et al., Wasserstein Fair Classification: each group's scores against those of all.
-"""
+"""The Wasserstein penalty on the real line, which the paper compares with."""
 
 from __future__ import annotations
 
