@@ -13,7 +13,7 @@ from otfair._io.rendering import to_json
 from otfair.auditing._features import Features
 from otfair.auditing._reading import AuditData
 from otfair.auditing._results import SHOWN_PAIRS, Curve, Finding, Places, Record, Violation
-from otfair.auditing.report import notebook_cell, page
+from otfair.auditing.report._page import notebook_cell, page
 from otfair.metrics import Estimate
 
 

@@ -60,8 +60,7 @@ def choose_columns(data: AuditData, drop: Iterable[str], keep: Iterable[str]) ->
         known.append(known_column(data.labels))
     left_out: dict[str, Reason] = {}
     notes, kept = [], {}
-    for name in X.columns:
-        column = X[name]
+    for name, column in X.items():
         said: list[Reason] = []
         if name in dropped:
             why: Reason | None = Reason(Why.ASKED, "left out as asked")
@@ -77,8 +76,7 @@ def choose_columns(data: AuditData, drop: Iterable[str], keep: Iterable[str]) ->
         if why is not None:
             left_out[str(name)] = why
             continue
-        column, note = _merged(column)
-        kept[str(name)] = column
+        kept[str(name)], note = _merged(column)
         notes += [note] if note else []
     hidden = [name for name in X.columns if name in sensitive]
     if hidden and len(sensitive) > 1:
@@ -119,8 +117,8 @@ def _merged(column: pd.Series[Any]) -> tuple[pd.Series[Any], str]:
         return column, ""
     frequent = set(counts.index[: MANY_VALUES - 1])
     texts = column.astype(object).map(plain_text, na_action="ignore")
-    merged = texts.where(column.isna() | column.isin(frequent), OTHER)
-    return merged, (
+    note = (
         f"{column.name}: {len(counts)} values, of which the {MANY_VALUES - 1} most frequent are "
         f"kept and the rest count as one"
     )
+    return texts.where(column.isna() | column.isin(frequent), OTHER), note

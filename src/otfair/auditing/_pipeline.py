@@ -21,7 +21,8 @@ from otfair.auditing._reading import read
 from otfair.auditing._regions import find_regions
 from otfair.auditing._results import Finding, Record
 from otfair.auditing._violations import measure_violation
-from otfair.auditing.costs import Distances, cost_of_fairness
+from otfair.auditing.costs._costs import cost_of_fairness
+from otfair.auditing.costs._distances import Distances
 from otfair.metrics import draw_counts
 from otfair.notions import Notion
 from otfair.tables import Columns, as_columns, same_people
@@ -78,10 +79,8 @@ def audit(
         Sensitive columns to read as numbers or as groups, besides those that a notion names.
     positive_label : object, default=None
         Which label is positive, where its name does not tell.
-    drop : iterable of str, default=()
-        Columns of `X` to leave out.
-    keep : iterable of str, default=()
-        Columns of `X` to use even if they look like identifiers, or like copies.
+    drop, keep : iterable of str, default=()
+        Columns of `X` to leave out, and to use even if they look like identifiers or copies.
     control_features : table or array-like of shape (n,) or (n, k), default=None
         Columns within whose values, or quarters of numbers, conditional parity compares people.
     skip_unscored : bool, default=False
@@ -207,18 +206,17 @@ def _check_settings(
     threshold: float, epsilon: float, n_bootstrap: int, random_state: int, time_budget: float,
     reference: int | None,
 ) -> None:  # fmt: skip
-    if not math.isfinite(threshold) or not 0 <= threshold <= 1:
-        raise ValueError(f"`threshold` must lie in [0, 1]; received {threshold!r}.")
-    if not 0 < epsilon < math.inf:
-        raise ValueError(f"`epsilon` must be positive and finite; received {epsilon!r}.")
-    if n_bootstrap < 0:
-        raise ValueError(f"`n_bootstrap` must not be negative; received {n_bootstrap!r}.")
+    for name, value, is_right, rule in (
+        ("threshold", threshold, 0 <= threshold <= 1, "lie in [0, 1]"),
+        ("epsilon", epsilon, 0 < epsilon < math.inf, "be positive and finite"),
+        ("n_bootstrap", n_bootstrap, n_bootstrap >= 0, "not be negative"),
+        ("time_budget", time_budget, time_budget > 0, "be positive, in seconds"),
+        ("reference", reference, reference is None or reference >= 1, "be at least one person"),
+    ):
+        if not is_right:
+            raise ValueError(f"`{name}` must {rule}; received {value!r}.")
     if not isinstance(random_state, (int, np.integer)) or random_state < 0:
         raise ValueError(
             f"`random_state` (on the command line, `--seed`) must be a whole number from 0 on, so "
             f"that the audit can be repeated; received {random_state!r}. Pass one, such as 0."
         )
-    if not time_budget > 0:
-        raise ValueError(f"`time_budget` must be positive, in seconds; received {time_budget!r}.")
-    if reference is not None and reference < 1:
-        raise ValueError(f"`reference` must be at least one person; received {reference!r}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -56,18 +56,10 @@ class AuditData:
 
 
 def read(
-    scores: Array,
-    X: Array,
-    sensitive_features: Array,
-    labels: Array,
-    sample_weight: Array,
-    *,
-    continuous: Columns,
-    categorical: Columns,
-    positive_label: object,
-    control_features: Array = None,
-    skip_unscored: bool = False,
-) -> AuditData:
+    scores: Array, X: Array, sensitive_features: Array, labels: Array, sample_weight: Array, *,
+    continuous: Columns, categorical: Columns, positive_label: object,
+    control_features: Array = None, skip_unscored: bool = False,
+) -> AuditData:  # fmt: skip
     """Read everything, and leave out people without score, label, group or weight."""
     sensitive = to_frame(sensitive_features, "sensitive_features", "group")
     n = len(sensitive)
@@ -91,13 +83,13 @@ def read(
     for argument, values in columns:
         if values is not None:
             same_length(argument, len(values), n)
-    weighted, given_weight = "", None
+    weighted = ""
     if sample_weight is not None:  # a missing one is none
         weights = to_series(sample_weight, "sample_weight", "weight")
         numbers = _numbers(weights, "sample_weight")
         weighted = str(weights.name) or "weight"
-        given_weight = np.where(np.isnan(numbers), 0.0, numbers)
-    weight = check_weight(given_weight, n).cpu().numpy()
+        sample_weight = np.where(np.isnan(numbers), 0.0, numbers)
+    weight = check_weight(sample_weight, n).cpu().numpy()
     unscored = np.isnan(h)
     if unscored.any() and not unscored.all() and not skip_unscored:
         raise ValueError(
@@ -109,9 +101,8 @@ def read(
     lacking = {"no score": unscored, "no weight": weight <= 0}
     if y is not None:
         lacking["no label"] = y.isna().to_numpy()
-    for table in (sensitive, control):
-        for name in table.columns:
-            lacking[f"no value of {name!r}"] = table[name].isna().to_numpy()
+    for name, values in (*sensitive.items(), *control.items()):
+        lacking[f"no value of {name!r}"] = values.isna().to_numpy()
     kept = ~np.any([*lacking.values()], axis=0)
     if not kept.any():
         raise ValueError(
@@ -223,7 +214,12 @@ def _sensitive(
                 f"{str(column.values[0])!r}; convert it to numbers first."
             )
         if name in numbers or not (name in groups or looks_categorical(column)):
-            out.append(Column(name, column.values.astype(np.float64)))
+            if np.ptp(values := column.values.astype(np.float64)) == 0:
+                raise ValueError(
+                    f"sensitive column {name!r} has only one value here, {values[0]:.6g}; there is "
+                    "nothing to compare. Leave the column out."
+                )
+            out.append(Column(name, values))
             continue
         texts = column.values.astype(str)
         in_order = column.categories or map(str, np.unique(column.values).tolist())
@@ -240,23 +236,16 @@ def _sensitive(
                 "nothing to compare it with. Leave the column out, or pass people of the others."
             )
         out.append(Column(name, texts, tuple(present)))
-    for column in out:
-        if column.values.dtype.kind == "f" and np.ptp(column.values) == 0:
-            raise ValueError(
-                f"sensitive column {column.name!r} has only one value here, "
-                f"{column.values[0]:.6g}; there is nothing to compare. Leave the column out."
-            )
     return tuple(out)
 
 
 def _whole_again(column: Column) -> Column:
     """Return whole numbers as integers, of which a gap had made floats."""
     values = column.values
-    if values.dtype.kind != "f" or not (values == values.round()).all():
+    whole = values.dtype.kind == "f" and (values == values.round()).all()
+    if not whole or np.abs(values).max() > LARGEST_WHOLE:
         return column
-    if np.abs(values).max() > LARGEST_WHOLE:
-        return column
-    return Column(column.name, values.astype(np.int64), column.categories)
+    return replace(column, values=values.astype(np.int64))
 
 
 def _control(column: pd.Series[Any], weight: np.ndarray) -> Column:

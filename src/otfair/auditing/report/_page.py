@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from functools import cache
+from inspect import isfunction
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment
@@ -90,11 +91,6 @@ def _finding_charts(finding: Finding) -> dict[str, Markup]:
 def _environment() -> Environment:
     """Return the templates, which escape whatever they are given unless it is ours."""
     environment = templates("otfair.auditing.report")
-    words = (
-        _words.brief, _words.cell, _words.certificate, _words.decimal, _words.interval,
-        _words.mean_score_range, _words.notion_title, _words.percent, _words.sentence,
-        _words.verdict,
-    )  # fmt: skip
-    environment.filters |= {word.__name__: word for word in words}
+    environment.filters |= {name: f for name, f in vars(_words).items() if isfunction(f)}
     environment.globals["short"] = short
     return environment

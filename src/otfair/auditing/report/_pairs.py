@@ -24,7 +24,6 @@ ALIKE_WITHIN = 0.25  # standard deviations: numbers closer than this are called 
 class Pair:
     """One giver and one receiver, side by side."""
 
-    number: int
     giver: str
     receiver: str
     giver_row: str
@@ -52,17 +51,20 @@ def pairs(audit: Audit, finding: Finding) -> list[Pair]:
     if found is None or features is None:
         return []
     table, h, types = features.table, audit.people.scores, finding.cost.types
-    spreads = [_spread(table[name]) for name in table.columns]
+    spreads = {
+        name: float(np.nanstd(column.to_numpy(np.float64, na_value=np.nan)))
+        for name, column in table.items()
+        if is_number(column)
+    }
     out = []
     for k in range(min(len(found), SHOWN_PAIRS)):
         i, j = int(found.giver[k]), int(found.receiver[k])
         compared = [
-            (str(name), *_values(table[name].iloc[i], table[name].iloc[j], spread))
-            for name, spread in zip(table.columns, spreads)
+            (str(name), *_values(column.iloc[i], column.iloc[j], spreads.get(name)))
+            for name, column in table.items()
         ]
         compared.sort(key=lambda row: not row[3])
         pair = Pair(
-            number=k + 1,
             giver=short(finding, types[found.giver_type[k]]),
             receiver=short(finding, types[found.receiver_type[k]]),
             giver_row=_row(audit, i),
@@ -89,15 +91,8 @@ def _row(audit: Audit, person: int) -> str:
     return brief(", ".join(said))
 
 
-def _spread(column: pd.Series[Any]) -> float | None:
-    """Return the standard deviation of a number; None for a category."""
-    if not is_number(column):
-        return None
-    return float(np.nanstd(column.to_numpy(np.float64, na_value=np.nan)))
-
-
 def _values(a: Any, b: Any, spread: float | None) -> tuple[str, str, bool]:
-    """Return two values as text, and whether they differ."""
+    """Return two values as text, and whether they differ; numbers have a standard deviation."""
     gaps = bool(pd.isna(a)), bool(pd.isna(b))
     if any(gaps) or spread is None:
         texts = ["missing" if gap else str(v) for v, gap in zip((a, b), gaps)]

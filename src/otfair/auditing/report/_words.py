@@ -5,7 +5,7 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from otfair.auditing._results import Cost, Finding, Group, Violation
-from otfair.auditing.costs import TOLL
+from otfair.auditing.costs._solving import TOLL
 from otfair.metrics import Estimate
 
 MAX_LETTERS = 80  # of a value
