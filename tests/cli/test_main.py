@@ -132,6 +132,12 @@ def test_the_examples_of_the_help_parse(command):
         assert _parser(given).parse_args(given).command == command
 
 
+def test_commands_do_without_docstrings(monkeypatch):
+    # Which `python -OO` removes; then the help has options alone.
+    monkeypatch.setattr("otfair.cli.data.__doc__", None)
+    assert "--data-home" in otfair("data", "--help").out
+
+
 def test_debug_shows_the_traceback_and_the_same_error(tmp_path):
     plain = otfair("predict", tmp_path, tmp_path / "t.csv")
     refused(plain)

@@ -106,12 +106,12 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
 def _add_command(commands: Any, name: str, module: Any) -> None:
     """Add a command: its docstring is what the help says, the last paragraph are examples."""
-    _, *about, examples = (module.__doc__ or "\n\n").removesuffix("\n").split("\n\n")
+    _, *about, examples = (module.__doc__ or "\n\n").split("\n\n")  # none by -OO
     parser = commands.add_parser(
         name,
         help=SUMMARIES[name],
         description="\n\n".join(about),
-        epilog=f"examples:\n{examples}\n\n{EXIT_CODES}",
+        epilog=f"examples:\n{examples}\n{EXIT_CODES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
