@@ -38,6 +38,10 @@ def replacing(target: Path) -> Iterator[Path]:
         with part.open("r+b") as file:
             os.fsync(file.fileno())
         part.replace(target)
+    except OSError as error:
+        if error.filename == str(part):
+            error.filename = str(target)  # which the user knows
+        raise
     finally:
         with contextlib.suppress(OSError):
             part.unlink()

@@ -16,20 +16,3 @@ from otfair.auditing._results import (
     Violation,
 )
 from otfair.metrics import Estimate
-
-__all__ = [
-    "NO_DISTANCES",
-    "Audit",
-    "Cost",
-    "Curve",
-    "Estimate",
-    "Finding",
-    "Flow",
-    "Group",
-    "Pairs",
-    "Places",
-    "Record",
-    "Region",
-    "Violation",
-    "audit",
-]

@@ -128,14 +128,9 @@ class Audit:
 
 
 def _written(path: str | Path | None, text: str) -> str:
-    """Write a file as a whole, if one is named; an error names it, not what it is written as."""
+    """Write a file as a whole, if one is named."""
     if path is not None:
-        try:
-            write_bytes(Path(path), text.encode())
-        except OSError as error:
-            if error.filename is not None:
-                error.filename = str(path)
-            raise
+        write_bytes(Path(path), text.encode())
     return text
 
 

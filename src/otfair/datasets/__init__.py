@@ -13,18 +13,3 @@ from otfair.datasets._load import (
     verify_dataset,
 )
 from otfair.datasets._synthetic import make_synthetic
-
-__all__ = [
-    "SOURCES",
-    "Dataset",
-    "DatasetError",
-    "Truth",
-    "download_dataset",
-    "list_datasets",
-    "load_dataset",
-    "locate_dataset",
-    "make_synthetic",
-    "resolve_home",
-    "source_of",
-    "verify_dataset",
-]

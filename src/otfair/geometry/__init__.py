@@ -6,15 +6,3 @@ from otfair.geometry._distances import NearestDistances, SoftDistances
 from otfair.geometry._geometry import Geometry, Scale
 from otfair.geometry._point_cloud import PointCloud
 from otfair.geometry.costs import Cost, CostFunction
-
-__all__ = [
-    "Cost",
-    "CostFunction",
-    "CostMatrix",
-    "Geometry",
-    "NearestDistances",
-    "PointCloud",
-    "Scale",
-    "SoftDistances",
-    "costs",
-]

@@ -7,15 +7,3 @@ from otfair.losses._otf import OTFLoss, cloud
 
 # The penalties that classifiers know by name, in the order in which they are listed to users.
 LOSSES: tuple[type[FairnessLoss], ...] = (OTFLoss, NormLoss, BarycenterLoss)
-
-__all__ = [
-    "LOSSES",
-    "BarycenterLoss",
-    "Diagnostics",
-    "FairnessLoss",
-    "NormLoss",
-    "OTFLoss",
-    "as_loss",
-    "cloud",
-    "loss_class",
-]

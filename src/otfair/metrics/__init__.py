@@ -24,27 +24,3 @@ from otfair.metrics._scorers import (
     peo_scorer,
 )
 from otfair.metrics._violations import ViolationOf, pdp_violation, peo_violation, violation
-
-__all__ = [
-    "ENDS",
-    "DifferenceOf",
-    "Estimate",
-    "FairnessScorer",
-    "ViolationOf",
-    "by_cell",
-    "demographic_parity_difference",
-    "demographic_parity_difference_scorer",
-    "draw_counts",
-    "draw_rows",
-    "equalized_odds_difference",
-    "equalized_odds_difference_scorer",
-    "estimate",
-    "make_fair_scorer",
-    "pdp_scorer",
-    "pdp_violation",
-    "peo_scorer",
-    "peo_violation",
-    "read_groups",
-    "resample",
-    "violation",
-]

@@ -7,13 +7,3 @@ from otfair.models._classifier import OTFClassifier
 from otfair.models._objective import OTFObjective
 from otfair.models._validation import encoded_columns
 from otfair.models.boosters import BOOSTERS
-
-__all__ = [
-    "BOOSTERS",
-    "BoosterMetric",
-    "FairClassifier",
-    "OTFBoostingClassifier",
-    "OTFClassifier",
-    "OTFObjective",
-    "encoded_columns",
-]

@@ -26,30 +26,3 @@ NOTIONS: tuple[type[GroupNotion], ...] = (
 )
 # Those that are data alone, so that a file can hold them, by what it calls them.
 STORED_NOTIONS: dict[str, type] = {kind.__name__: kind for kind in NOTIONS} | {"Stack": _Stack}
-
-__all__ = [
-    "NOTIONS",
-    "STORED_NOTIONS",
-    "Attribute",
-    "ConditionalParity",
-    "Constraints",
-    "DemographicParity",
-    "EqualOpportunity",
-    "EqualizedOdds",
-    "GroupNotion",
-    "LinearNotion",
-    "Memory",
-    "Notion",
-    "People",
-    "PredictiveEquality",
-    "Strata",
-    "as_encoded",
-    "as_notion",
-    "check_existence",
-    "cross",
-    "number_types",
-    "read_group",
-    "refuse_single",
-    "split_columns",
-    "type_people",
-]

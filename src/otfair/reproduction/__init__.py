@@ -6,17 +6,3 @@ from otfair.reproduction._page import page, write_page
 from otfair.reproduction._plan import COLUMNS, Run, plan
 from otfair.reproduction._runner import reproduce
 from otfair.reproduction._store import Result, Store, read_csv
-
-__all__ = [
-    "COLUMNS",
-    "Result",
-    "Run",
-    "Store",
-    "page",
-    "plan",
-    "read_csv",
-    "reproduce",
-    "to_frame",
-    "write_figures",
-    "write_page",
-]

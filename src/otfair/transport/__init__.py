@@ -5,18 +5,3 @@ from otfair.transport._newton import Newton
 from otfair.transport._otf import Solver, adjusted_otf, exact_otf, relaxed_otf, smooth_otf
 from otfair.transport._results import AdjustedTransport, Flows, Transport
 from otfair.transport._status import Status, TransportError
-
-__all__ = [
-    "AdjustedTransport",
-    "Coordinate",
-    "Flows",
-    "Newton",
-    "Solver",
-    "Status",
-    "Transport",
-    "TransportError",
-    "adjusted_otf",
-    "exact_otf",
-    "relaxed_otf",
-    "smooth_otf",
-]

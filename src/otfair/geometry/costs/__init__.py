@@ -14,20 +14,6 @@ from otfair.geometry.costs._sqeuclidean import SquaredEuclidean
 # Those that can be asked for by name.
 COSTS: tuple[type[Cost], ...] = (Euclidean, SquaredEuclidean, CityBlock, Cosine, Mahalanobis)
 
-__all__ = [
-    "COSTS",
-    "CityBlock",
-    "Cosine",
-    "Cost",
-    "CostFunction",
-    "Euclidean",
-    "FunctionCost",
-    "Mahalanobis",
-    "Points",
-    "SquaredEuclidean",
-    "as_cost",
-]
-
 
 def as_cost(cost: str | CostFunction | Cost) -> Cost:
     """Return a cost given by its name, as a function or as an instance."""

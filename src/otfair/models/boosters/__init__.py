@@ -5,5 +5,3 @@ from otfair.models.boosters._lightgbm import LightGBM
 from otfair.models.boosters._xgboost import XGBoost
 
 BOOSTERS: dict[str, type[Booster]] = {booster.name: booster for booster in (XGBoost, LightGBM)}
-
-__all__ = ["BOOSTERS", "Booster", "LightGBM", "TreeData", "XGBoost"]
