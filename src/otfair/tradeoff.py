@@ -35,7 +35,7 @@ UNFAIRNESS = {  # what may be drawn, and what to call it
     "otf_cost": "OTF cost per person",
 }
 METRICS = ("auc", "log_loss", "accuracy", *UNFAIRNESS)
-STRENGTH = "α = "  # what labels of a picture begin with
+STRENGTH = "otfair-strength"  # by which our labels of a picture are known
 OFFSET, LABEL_SIZE = (5.0, -10.0), (36, 10)  # from a point to its label, and its size, in points
 
 
@@ -65,8 +65,10 @@ def tradeoff_curve(
         Labels of two classes.
     sensitive_features : array-like or data frame
         One or many sensitive columns.
-    notion, regularizer : object, default=None
-        The fairness notion and the penalty; by default those of the `estimator`.
+    notion : Notion or str, default=None
+        The fairness notion; by default that of the `estimator`.
+    regularizer : str or FairnessLoss, default=None
+        The penalty; by default that of the `estimator`.
     alphas : iterable of float, default=None
         Strengths; 0 to 0.9 in steps of 0.1 by default.
     estimator : OTFClassifier or OTFBoostingClassifier, default=None
@@ -307,7 +309,7 @@ def plot_tradeoff(
         alphas = curve["alpha"].to_numpy()
         for k in {int(alphas.argmin()), int(alphas.argmax())}:
             axes.annotate(
-                f"{STRENGTH}{alphas[k]:g}", (x.iloc[k], auc.iloc[k]), OFFSET, fontsize=8,
+                f"α = {alphas[k]:g}", (x.iloc[k], auc.iloc[k]), OFFSET, fontsize=8, gid=STRENGTH,
                 textcoords="offset points", color=line.get_color(),
             )  # fmt: skip
     axes.set(xlabel=f"{UNFAIRNESS[violation]} ({part}; less is fairer)", ylabel=f"AUC ({part})")
@@ -323,7 +325,7 @@ def part_labels(axes: Axes) -> None:
     axes.autoscale_view()  # limits would else be known at drawing only
     placed: list[tuple[float, float]] = []
     for text in axes.texts:
-        if not isinstance(text, Annotation) or not text.get_text().startswith(STRENGTH):
+        if not isinstance(text, Annotation) or text.get_gid() != STRENGTH:
             continue  # not ours
         x, y = axes.transData.transform(text.xy) * 72 / axes.figure.dpi
         (right, down), (width, height) = OFFSET, LABEL_SIZE

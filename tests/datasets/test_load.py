@@ -10,6 +10,7 @@ import pytest
 
 import otfair
 from otfair.datasets import SOURCES, _adult, _bank, _diabetes
+from otfair.datasets._source import Source
 
 # name: rows, positives, features, {sensitive column: {group: (rows, rate of positives)}}
 FACTS = {
@@ -257,3 +258,13 @@ def test_diabetes_recipe_on_a_few_lines():
     assert X["A1Cresult"].tolist() == ["None", ">7"]
     assert X["admission_type_id"].tolist() == ["1", "2"]
     assert not {"diag_1", "encounter_id", "patient_nbr", "weight"} & set(X)
+
+
+def test_a_card_needs_no_choices_and_no_experiments_of_the_paper(tmp_path, monkeypatch):
+    (tmp_path / "cards").mkdir()
+    (tmp_path / "cards" / "few.toml").write_text(
+        'label = "yes"\nrows = 2\nsensitive = ["sex"]\nfiles = []\n', encoding="utf-8"
+    )
+    monkeypatch.setattr("importlib.resources.files", lambda package: tmp_path)
+    source = Source.from_card("few", lambda: None)
+    assert (source.sensitive, source.choices, source.experiments) == (("sex",), (), ())

@@ -154,6 +154,7 @@ def test_a_loss_of_ones_own_is_the_regularizer(people):
         OTFClassifier("equalized_odds", regularizer=norm).fit(X, y, sensitive_features=S["sex"])
 
 
+@pytest.mark.slow
 def test_in_batch_mode_score_stays_in_the_batch(people):
     X, y, S = people
     settings = {"solver": "adam", "epochs": 20, "learning_rate": 0.02, "random_state": 0}
@@ -310,6 +311,7 @@ def test_a_cost_that_is_unknown_or_not_used_is_refused(people, settings, message
         OTFClassifier(**settings).fit(X[:100], y[:100], sensitive_features=S["sex"][:100])
 
 
+@pytest.mark.slow
 def test_costs_are_searched_and_saved(people, tmp_path):
     X, y, S = people
     X, y, sex = X[:300], y[:300], S["sex"].iloc[:300]

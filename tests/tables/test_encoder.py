@@ -135,6 +135,7 @@ def test_agrees_with_scikit_learn_where_it_can_do_the_same():
     )
 )
 @settings(deadline=None, max_examples=200)
+@pytest.mark.slow
 def test_whatever_the_values(rows):
     # Finite, mean 0, variance 1 or 0; rows are encoded one by one as they are together; and pandas
     # and polars agree.

@@ -75,8 +75,10 @@ def verify_dataset(name: str, data_home: str | os.PathLike[str] | None = None) -
 
     Parameters
     ----------
-    name, data_home : as in `locate_dataset`
-        The dataset and the folder of its raw files.
+    name : str
+        One of `list_datasets`.
+    data_home : str or path, default=None
+        Folder of the raw files, as for `locate_dataset`.
 
     Returns
     -------
@@ -116,8 +118,10 @@ def download_dataset(
 
     Parameters
     ----------
-    name, data_home : as in `locate_dataset`
-        The dataset and the folder of its raw files, made if need be.
+    name : str
+        One of `list_datasets`.
+    data_home : str or path, default=None
+        Folder of the raw files, as for `locate_dataset`, made if need be.
     progress : bool, default=True
         Show a progress bar on standard error.
 
@@ -155,15 +159,16 @@ def load_dataset(
 
     Parameters
     ----------
-    name, data_home : as in `locate_dataset`
-        The dataset and the folder of its raw files.
+    name : str
+        One of `list_datasets`.
+    data_home : str or path, default=None
+        Folder of the raw files, as for `locate_dataset`.
     download : bool, default=True
         Whether a missing file may be downloaded.
     **options : bool
-        Choices that the paper leaves open, all True or False: ``duration`` (bank),
-        ``ordered_as_numbers`` (dutch), ``diagnoses`` and ``ids_as_numbers`` (diabetes). The
-        dataset's `description` gives the reason for each default. For ``"synthetic"`` the
-        parameters of `make_synthetic`.
+        Choices that the paper leaves open, all True or False: the dataset's `description` names
+        them, and gives the reason for each default. For ``"synthetic"`` the parameters of
+        `make_synthetic`.
 
     Returns
     -------

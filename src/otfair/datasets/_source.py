@@ -54,7 +54,7 @@ class Source:
         path = resources.files("otfair.datasets") / "cards" / f"{name}.toml"
         card = tomllib.loads(path.read_text(encoding="utf-8"))
         card["sensitive"] = tuple(card["sensitive"])
-        card["experiments"] = tuple(map(tuple, card["experiments"]))
+        card["experiments"] = tuple(map(tuple, card.get("experiments", ())))
         card["files"] = tuple(DataFile(**file) for file in card["files"])
         card["choices"] = tuple(Choice(**choice) for choice in card.get("choices", ()))
         return cls(name=name, recipe=recipe, **card)

@@ -125,8 +125,10 @@ class Geometry(ABC):
 
         Parameters
         ----------
-        types, sample_weight, n_types : as in `soft_distances`
-            The types of the columns.
+        types, sample_weight : array of shape (m,)
+            As for `soft_distances`; weights are one by default.
+        n_types : int, default=None
+            K, by default the largest type plus one.
 
         Returns
         -------

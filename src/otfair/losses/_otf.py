@@ -32,7 +32,9 @@ class OTFLoss(FairnessLoss):
         A notion, or its name.
     epsilon : float, default=1e-3
         Smoothing, in units of the scaled cost.
-    cost, scale : object, default="euclidean", "max"
+    cost : str, callable or Cost, default="euclidean"
+        As for `PointCloud`.
+    scale : {"max", "mean", "median"}, float or None, default="max"
         As for `PointCloud`.
     slack : float, default=0.0
         Violation of each constraint that costs nothing.
@@ -43,7 +45,7 @@ class OTFLoss(FairnessLoss):
         and with a sweep limit also where it stops.
     pred_as_logit : bool, default=True
         Whether predictions are logits or else probabilities.
-    **options : object
+    **options : float or int
         Settings of the solver, such as ``max_sweeps=1``. A `tol` below 1e-8 is an aim: where
         rounding stands in the way, 1e-8 will do.
 

@@ -72,7 +72,9 @@ def equalized_odds_difference(
         As for `demographic_parity_difference`.
     labels : array-like of shape (n,)
         Zeros and ones.
-    threshold, sample_weight : object, optional
+    threshold : float, default=0.5
+        As for `demographic_parity_difference`.
+    sample_weight : array-like of shape (n,), optional
         As for `demographic_parity_difference`.
 
     Returns

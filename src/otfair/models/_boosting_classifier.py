@@ -69,14 +69,24 @@ class OTFBoostingClassifier(FairClassifier):
         The fairness notion, or its name.
     alpha : float, default=0.5
         Weight of fairness, from 0 (none) to 1 (nothing else); 1/2 about halves the violation.
-    epsilon, regularizer, max_violation, validation_fraction : object, optional
-        As for `OTFClassifier`; the regularizer is a name.
+    epsilon : float, default=1e-3
+        Smoothing of the OTF cost.
+    regularizer : str, default="otf"
+        The penalty's name, as for `OTFClassifier`.
+    max_violation, validation_fraction : float, default=None, 0.0
+        As for `OTFClassifier`.
     balance : "auto" or float, default="auto"
         The penalty's factor; docs/boosting.md says how it is found.
     n_estimators : int, default=100
         Rounds of boosting.
-    cost_features, cost, scale, geometry : object, optional
-        As for `OTFClassifier`.
+    cost_features : str, int, or list of str, int or bool, default=None
+        Columns by which people are alike, as for `OTFClassifier`.
+    cost : str, callable or Cost, default="euclidean"
+        What it costs to move score between two people, as for `PointCloud`.
+    scale : {"max", "mean", "median"}, float or None, default="max"
+        What costs are divided by, as for `PointCloud`.
+    geometry : Geometry, default=None
+        Who is like whom among the training people, in place of these three.
     n_jobs : int, default=None
         Threads of the booster; all by default.
     random_state : int, RandomState or None, default=None

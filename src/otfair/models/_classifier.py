@@ -85,9 +85,10 @@ class OTFClassifier(FairClassifier):
     cost_features : str, int, or list of str, int or bool, default=None
         Names, positions or a mask of the columns by which people are alike; all by default. The
         name of a column from before `TableEncoder` stands for all that came of it.
-    cost, scale : object, default="euclidean", "max"
-        What it costs to move score between two people, and what that is divided by, as for
-        `PointCloud`. A `regularizer` that is an `OTFLoss` has its own.
+    cost : str, callable or Cost, default="euclidean"
+        What it costs to move score between two people, as for `PointCloud`.
+    scale : {"max", "mean", "median"}, float or None, default="max"
+        What costs are divided by, as for `PointCloud`. An `OTFLoss` as `regularizer` has its own.
     geometry : Geometry, default=None
         Who is like whom among the training people, in place of these three.
     max_iter, tol : int and float, default=500, 1e-6

@@ -50,14 +50,19 @@ class OTFObjective:
 
     Parameters
     ----------
-    notion, alpha, epsilon, regularizer : object, optional
-        As for `OTFClassifier`; the regularizer is a name.
+    notion : Notion or str, default="demographic_parity"
+        The fairness notion, or its name.
+    alpha, epsilon : float, default=0.5, 1e-3
+        Weight of fairness, and smoothing of the OTF cost.
+    regularizer : str, default="otf"
+        The penalty's name, as for `OTFClassifier`.
     balance : "auto" or float, default="auto"
         The penalty's factor. "auto" is that of the logistic regression on `fit`'s features, with
         which alpha = 1/2 halves the violation (docs/training.md).
-    cost, scale : object, default="euclidean", "max"
-        What it costs to move score between two people, and what that is divided by, as for
-        `PointCloud`.
+    cost : str, callable or Cost, default="euclidean"
+        What it costs to move score between two people, as for `PointCloud`.
+    scale : {"max", "mean", "median"}, float or None, default="max"
+        What costs are divided by, as for `PointCloud`.
 
     Attributes
     ----------

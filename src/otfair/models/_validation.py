@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import train_test_split
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
@@ -180,21 +180,33 @@ def read_training_data(
     """Validate a table; returns features, labels as 0 and 1, and weights; sets `classes_`."""
     try:
         X, y = validate_data(estimator, detached(X), detached(y), dtype=np.float64)
-    except ValueError as error:
-        if "could not convert" in str(error):
-            raise ValueError(
-                f"`X` must be numeric ({error}). Encode text and categories first: "
-                "`make_pipeline(TableEncoder(), OTFClassifier(...))`."
-            ) from None
-        if "contains NaN" in str(error) and "Input X" in str(error):
-            raise ValueError(
-                "`X` contains NaN. Impute or drop those people; `TableEncoder` takes tables with "
-                "missing values: `make_pipeline(TableEncoder(), OTFClassifier(...))`."
-            ) from None
+    except ValueError:
+        _refuse_text_and_gaps(detached(X))
         raise
     check_classification_targets(y)
     estimator.classes_, labels = two_classes(y)
     return X, labels, read_weight(sample_weight, X)
+
+
+def _refuse_text_and_gaps(X: Array) -> None:
+    """Raise where a table that scikit-learn refuses has the shape of one, and should be encoded."""
+    read = partial(check_array, X, ensure_all_finite=False)
+    try:
+        read(dtype=None)
+    except ValueError:
+        return
+    try:
+        values = read(dtype=np.float64)
+    except ValueError as error:
+        raise ValueError(
+            f"`X` must be numeric ({error}). Encode text and categories first: "
+            "`make_pipeline(TableEncoder(), OTFClassifier(...))`."
+        ) from None
+    if np.isnan(values).any():
+        raise ValueError(
+            "`X` contains NaN. Impute or drop those people; `TableEncoder` takes tables with "
+            "missing values: `make_pipeline(TableEncoder(), OTFClassifier(...))`."
+        ) from None
 
 
 def detached(values: Array) -> Array:

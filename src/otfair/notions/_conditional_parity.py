@@ -16,7 +16,9 @@ class ConditionalParity(GroupNotion):
 
     Parameters
     ----------
-    columns, continuous, categorical, intersectional, encoded : object, optional
+    columns, continuous, categorical : str, int or sequence of them, default=()
+        As for `DemographicParity`.
+    intersectional, encoded : bool, default=False
         As for `DemographicParity`.
     control : str, int or sequence of them, default=()
         Names (or positions) of the columns of `sensitive_features` that make the strata. Without

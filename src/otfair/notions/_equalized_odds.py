@@ -17,7 +17,9 @@ class EqualizedOdds(GroupNotion):
 
     Parameters
     ----------
-    columns, continuous, categorical, intersectional, encoded : object, optional
+    columns, continuous, categorical : str, int or sequence of them, default=()
+        As for `DemographicParity`.
+    intersectional, encoded : bool, default=False
         As for `DemographicParity`.
 
     Examples
@@ -46,7 +48,9 @@ class EqualOpportunity(EqualizedOdds):
 
     Parameters
     ----------
-    columns, continuous, categorical, intersectional, encoded : object, optional
+    columns, continuous, categorical : str, int or sequence of them, default=()
+        As for `DemographicParity`.
+    intersectional, encoded : bool, default=False
         As for `DemographicParity`.
     """
 
@@ -64,7 +68,9 @@ class PredictiveEquality(EqualizedOdds):
 
     Parameters
     ----------
-    columns, continuous, categorical, intersectional, encoded : object, optional
+    columns, continuous, categorical : str, int or sequence of them, default=()
+        As for `DemographicParity`.
+    intersectional, encoded : bool, default=False
         As for `DemographicParity`.
     """
 

@@ -203,8 +203,8 @@ def _single(evidence: Evidence, protocol: str) -> Verdict:
     if not good:
         return NOT_RUN
     reason = (
-        "share of the test violation by sex and race that is left with one sweep a batch and with "
-        "up to 100: " + "; ".join(said)
+        "share of the test violation by sex and race that is left with one sweep per batch and "
+        "with up to 100: " + "; ".join(said)
     )
     word = HOLDS if np.mean(good) > 0.5 else MIXED if any(good) else FAILS
     return Verdict(word, reason, _of(good), len({split for _, _, split, k in by if k == 1}))

@@ -179,10 +179,9 @@ def _read_csv(
             index_col=False, dtype=str, na_filter=False, skipinitialspace=True,
         )  # fmt: skip
     except pd.errors.ParserError as error:
-        reason = str(error).removeprefix("Error tokenizing data. C error: ")
-        if reason.startswith("EOF inside string") and len(lines):
-            reason = f"the file ends within a row that begins in line {lines[-1]}"
-        raise TableError(f"{name} can't be read: {reason}. Is a quote not closed?") from None
+        is_open = len(lines) and _lines(data, encoding).read().count('"') % 2
+        ends = f"the file ends within a row that begins in line {lines[-1]}" if is_open else error
+        raise TableError(f"{name} can't be read: {ends}. Is a quote not closed?") from None
     columns = {c: typed(raw.pop(c), decimal, lines) for c in header}
     frame = pd.DataFrame({c: column for c, (column, _) in columns.items()})
     known = lines if len(lines) == len(frame) else None

@@ -48,8 +48,12 @@ class Coordinate:
 
         Parameters
         ----------
-        problem, init, reference : as in `Newton.solve`
-            What is solved, and from where.
+        problem : TransportProblem
+            What is solved.
+        init : array of shape (d,), default=None
+            Duals to start from; zero by default.
+        reference : Reference, default=None
+            As for `Newton.solve`.
 
         Returns
         -------

@@ -44,8 +44,12 @@ def exact_otf(
 
     Parameters
     ----------
-    scores, geometry, constraints, slack, throw : as in `smooth_otf`
-        The problem, and whether failures raise.
+    scores, geometry, constraints : array of shape (n,), Geometry and Constraints
+        As for `smooth_otf`.
+    slack : float or array of shape (d,), default=0.0
+        Violation allowed, in all or in each row of G.
+    throw : bool, default=True
+        Raise `TransportError` on failure; otherwise return it in `status`.
 
     Returns
     -------
@@ -136,10 +140,20 @@ def relaxed_otf(
 
     Parameters
     ----------
-    scores, geometry, constraints, epsilon, slack, solver, init : as in `smooth_otf`
-        The problem, and how it is solved.
-    throw, **options : as in `smooth_otf`
-        Whether failures raise, and settings of the solver.
+    scores, geometry, constraints : array of shape (n,), Geometry and Constraints
+        As for `smooth_otf`.
+    epsilon : float, default=1e-3
+        Smoothing, in units of the scaled cost.
+    slack : float or array of shape (d,), default=0.0
+        Violation allowed, in all or in each row of G.
+    solver : {"newton", "coordinate"}, Newton or Coordinate, default="newton"
+        As for `smooth_otf`.
+    init : Transport or array of shape (d,), default=None
+        Where to start.
+    throw : bool, default=True
+        Raise `TransportError` on failure; otherwise return it in `status`.
+    **options : float or int
+        Settings of the solver.
 
     Returns
     -------
@@ -166,12 +180,20 @@ def adjusted_otf(
 
     Parameters
     ----------
-    scores, geometry, constraints, epsilon, slack, solver : as in `smooth_otf`
-        The problem, and how it is solved.
+    scores, geometry, constraints : array of shape (n,), Geometry and Constraints
+        As for `smooth_otf`.
+    epsilon : float, default=1e-3
+        Smoothing, in units of the scaled cost.
+    slack : float or array of shape (d,), default=0.0
+        Violation allowed, in all or in each row of G.
+    solver : {"newton", "coordinate"}, Newton or Coordinate, default="newton"
+        As for `smooth_otf`.
     init : AdjustedTransport or tuple of two, default=None
         An earlier result, or where the smooth and the relaxed problem start.
-    throw, **options : as in `smooth_otf`
-        Whether failures raise, and settings of the solver.
+    throw : bool, default=True
+        Raise `TransportError` on failure; otherwise return it in `status`.
+    **options : float or int
+        Settings of the solver.
 
     Returns
     -------

@@ -52,7 +52,7 @@ class Transport:
 
     Parameters
     ----------
-    problem, mu, prices, point : as the solver holds them
+    problem, mu, prices, point : TransportProblem, ndarray, Tensor and Point
         What was solved, the duals of its scaled rows and of the scores, and the shares of scores
         that go to types; the properties are in terms of the problem as given.
     value : float

@@ -100,6 +100,7 @@ def test_stand_ins_have_the_weight_and_mass_of_every_type(audited, measure):
     assert np.bincount(few.types.numpy(), w * scores) == approx(np.bincount(types, h))
 
 
+@pytest.mark.slow
 def test_the_interval_of_the_cost_is_that_of_solving_anew(audited, measure):
     # To first order: resampled costs by the Lagrangian against solving each resample.
     compared, D = list(problems(audited, measure))[1]
