@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -61,3 +63,15 @@ def test_a_name_imports_only_what_it_needs(use, unneeded):
 )
 def test_names_and_modules_in_any_order(code):
     runs(code)
+
+
+def test_a_room_is_entered_by_its_door():
+    """No room imports what another keeps in a private module, or under a private name."""
+    source = Path(otfair.__file__).parent
+    for file in source.rglob("*.py"):
+        room = file.relative_to(source).parts[0]
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("otfair."):
+                _, other, *modules = str(node.module).split(".")
+                names = [] if other == "_io" else [*modules, *(name.name for name in node.names)]
+                assert other == room or not any(n.startswith("_") for n in names), (file, names)

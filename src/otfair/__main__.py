@@ -2,7 +2,7 @@
 
 import sys
 
-from otfair.cli._main import main
+from otfair.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())
