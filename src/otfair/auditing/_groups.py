@@ -26,7 +26,7 @@ from otfair.notions import (
     split_columns,
     type_people,
 )
-from otfair.tables import Column
+from otfair.tables import Column, is_number
 
 MIN_BINS = 16  # of a continuous attribute whose values are too many to move score between them
 MAX_ENTRIES = 4_000_000  # distances of people to types of a continuous attribute
@@ -117,8 +117,8 @@ def _compare_by(data: AuditData, notion: GroupNotion) -> list[Comparison]:
             f"{notion.name} compares people with {' or '.join(strata.names)}, and there "
             "are none. Check the labels, or ask for another notion."
         )
-    numbers = [column for column in kept if column.values.dtype.kind == "f"]
-    groups = [read_group(column) for column in kept if column.values.dtype.kind != "f"]
+    numbers = [column for column in kept if is_number(column.values)]
+    groups = [read_group(column) for column in kept if not is_number(column.values)]
     groups = cross(groups) if notion.intersectional else groups
     every: list[Column | Attribute] = [*groups, *numbers]
     return [_compare(data, notion, strata, one) for one in every]

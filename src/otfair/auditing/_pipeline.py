@@ -25,7 +25,7 @@ from otfair.auditing.costs._costs import cost_of_fairness
 from otfair.auditing.costs._distances import Distances
 from otfair.metrics import draw_counts
 from otfair.notions import Notion
-from otfair.tables import Columns, as_columns, same_people
+from otfair.tables import Columns, as_columns, is_number, same_people
 
 LIBRARIES = ("otfair", "numpy", "scipy", "torch", "pandas", "scikit-learn")
 FOR_DISTANCES = 0.6  # of the time budget; the rest is for checking, solving and resampling
@@ -180,7 +180,7 @@ def audit(
             "skip_unscored": bool(skip_unscored),
             "notions": sorted({c.notion.name for c in comparisons}),
             "control": [str(c.name) for c in data.controls],
-            "continuous": [str(c.name) for c in data.columns if c.values.dtype.kind == "f"],
+            "continuous": [str(c.name) for c in data.columns if is_number(c.values)],
         },
         versions={name: version(name) for name in LIBRARIES}
         | {"python": platform.python_version()},

@@ -234,7 +234,9 @@ class FairnessLoss(nn.Module, ABC):
                     "batch's own columns, or rows of the dataset given to `fit`."
                 )
             if features is None and self.needs_features:
-                raise ValueError("`features` are missing; OTF needs them to tell who is like whom.")
+                raise ValueError(
+                    f"`features` are missing; {self.title} needs them to tell who is like whom."
+                )
             typed = isinstance(sensitive, People)
             people = sensitive if typed else self._memory.people(self.notion, sensitive, labels)
             self._check_people(people)
