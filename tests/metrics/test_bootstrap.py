@@ -26,3 +26,7 @@ def test_rows_and_counts_are_of_the_same_resamples():
     # One draw of them all is the same draw.
     drawn = np.random.default_rng(3).integers(30, size=(5, 30))
     np.testing.assert_array_equal(drawn, rows)
+
+
+def test_fewer_resamples_than_none_are_none():
+    assert draw_counts(30, -1, seed=3).shape == (0, 30)

@@ -168,6 +168,8 @@ def test_a_missing_value_in_a_table_without_names_is_refused_by_position():
         (pd.Series(pd.to_datetime(["2020-01-01"]), name="born"), "'born' has type.*bin it"),
         (pl.Series("born", ["2020-01-01"]).str.to_date(), "'born' has type.*bin it"),
         (np.array([1j]), "neither a number nor a category"),
+        (pd.Series([[1], [2]], name="jobs"), "'jobs' has type.*neither a number nor a category"),
+        (pd.Series([(1, 2), (3, 4)], name="jobs"), "'jobs' has type.*neither a number nor a"),
     ],
 )
 def test_a_table_that_cannot_be_read_is_refused_with_the_reason(table, message):

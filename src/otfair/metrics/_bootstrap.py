@@ -33,7 +33,7 @@ def draw_rows(n: int, n_bootstrap: int, seed: int) -> Iterator[np.ndarray]:
 
 def draw_counts(n: int, n_bootstrap: int, seed: int) -> np.ndarray:
     """Return how often each of n people is in each resample, (n_bootstrap, n), as small numbers."""
-    counts = np.empty((n_bootstrap, n), dtype=np.uint8)  # more than 255 times never happens
+    counts = np.empty((max(n_bootstrap, 0), n), dtype=np.uint8)  # more than 255 times never happens
     for one, rows in zip(counts, draw_rows(n, n_bootstrap, seed), strict=True):
         one[:] = np.bincount(rows, minlength=n)
     return counts

@@ -130,7 +130,8 @@ def _from_array(name: str | None, values: np.ndarray) -> Column:
     if values.dtype.kind == "O":
         if any(map(is_missing, values)):  # keep the gaps visible as NaN or None
             return Column(name, values)
-        values = np.array(values.tolist())
+        flat = np.array(values.tolist())
+        values = flat if flat.ndim == 1 else values  # lists are no values
     if values.dtype.kind not in "biufUS":
         raise ValueError(
             f"column {name or '(without a name)'!r} has type {values.dtype}, which is neither a "
