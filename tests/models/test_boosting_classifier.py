@@ -281,6 +281,7 @@ def test_a_fit_that_fails_leaves_the_classifier_as_it_was(data, sex, settings, c
     assert set(vars(clf)) - held <= {"_more"}
 
 
+@pytest.mark.slow
 def test_a_pipeline_a_search_and_routing(data, sex):
     with config_context(enable_metadata_routing=True):
         clf = OTFBoostingClassifier(**SMALL).set_fit_request(sensitive_features=True)

@@ -113,6 +113,7 @@ def test_scores_that_are_fair_already_are_balanced_by_slopes():
     assert m.balance_ == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["lbfgs", "adam"])
 def test_an_unfair_model_is_gone_on_from(people, solver):
     X, y, S = people
@@ -191,6 +192,7 @@ def test_a_violation_that_is_met_already_needs_no_fairness(people):
     assert m.alpha_ == 0
 
 
+@pytest.mark.slow
 def test_a_violation_that_cannot_be_met_is_said(people):
     X, y, S = people
     m = OTFClassifier(max_violation=0.0, validation_fraction=0.4, random_state=0, balance=20.0)
@@ -461,6 +463,7 @@ def test_without_fairness_a_path_returns_to_the_unconstrained_model(people):
     assert strong.violation_ < 0.5 * free.violation_
 
 
+@pytest.mark.slow
 def test_small_tables_do_not_stop_at_the_first_kink(people):
     # 500 people and several groups: at most strengths some constraint is met exactly.
     X, y, S = people
@@ -477,6 +480,7 @@ def test_small_tables_do_not_stop_at_the_first_kink(people):
         assert m.history_[-1]["loss"] == pytest.approx(alone.history_[-1]["loss"], rel=0.02)
 
 
+@pytest.mark.slow
 def test_the_published_ascent_does_not_make_things_worse(people):
     X, y, S = people
     free = OTFClassifier(alpha=0).fit(X, y, sensitive_features=S["sex"])

@@ -347,6 +347,7 @@ def test_bad_calls(people, objective):
         objective.metric("auc")(y[:10], z[:10])
 
 
+@pytest.mark.slow
 def test_adult(data_home):
     data = otfair.load_dataset("adult", data_home=data_home)
     rows = np.random.default_rng(0).permutation(len(data.y))[:5000]

@@ -66,6 +66,7 @@ def test_the_violation_falls_and_intervals_hold_their_value(curve):
         assert ((curve[f"{part}_auc_low"] < auc) & (auc < curve[f"{part}_auc_high"])).all()
 
 
+@pytest.mark.slow
 def test_tables_and_labels_of_any_kind(data):
     X, sex = data.X.iloc[:300], data.sensitive_features[["sex"]].iloc[:300]
     y = np.where(data.y[:300], "yes", "no")
@@ -90,6 +91,7 @@ def test_several_workers_judge_as_one_does(data):
     pd.testing.assert_frame_equal(two, one)
 
 
+@pytest.mark.slow
 def test_what_is_given_comes_before_the_estimators_own(data):
     X = otfair.TableEncoder().fit_transform(data.X)
     settings = {

@@ -27,6 +27,7 @@ def curve():
     )
 
 
+@pytest.mark.slow
 def test_the_picture_has_a_line_a_curve_and_says_where_it_starts_and_ends(curve):
     axes = Figure().subplots()
     plot_tradeoff({"OTF": curve, "again": curve}, axes, violation="peo")

@@ -83,6 +83,7 @@ def test_the_cost_of_many_groups_is_estimated_from_few_people():
     assert part.findings[0].cost.smooth == approx(whole.findings[0].cost.smooth, rel=0.15)
 
 
+@pytest.mark.slow
 def test_a_group_without_any_score_receives_from_a_sample():
     rng = np.random.default_rng(0)
     X, s = rng.normal(size=(MANY, 2)), np.repeat(["a", "b", "c"], MANY // 3)
@@ -95,6 +96,7 @@ def test_a_group_without_any_score_receives_from_a_sample():
         assert one.cost.moved == approx(1 / 3, abs=0.02)
 
 
+@pytest.mark.slow
 def test_very_many_distances_are_kept_in_single_precision(found, monkeypatch):
     monkeypatch.setattr(_distances, "SINGLE", 0)
     for one, two in zip(found, audit_many().findings):
