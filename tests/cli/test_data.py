@@ -24,7 +24,7 @@ def test_what_is_said_of_the_synthetic_table_is_true():
 
 
 def test_what_is_said_of_real_tables_is_true(data_home):
-    for name in ("adult", "bank", "dutch", "diabetes"):
+    for name in ("adult", "bank", "dutch", "diabetes", "acs_income"):
         sensitive = load_dataset(name, data_home).sensitive_features
         assert SOURCES[name].sensitive == tuple(sensitive)
 

@@ -528,7 +528,9 @@ def test_dutch_says_whom_to_ask(home):
     ],
 )
 def test_unknown_name_lists_the_known_ones(function):
-    with pytest.raises(ValueError, match=r"'adul'.*adult, bank, dutch, diabetes, synthetic"):
+    with pytest.raises(
+        ValueError, match=r"'adul'.*adult, bank, dutch, diabetes, acs_income, synthetic"
+    ):
         function("adul")
 
 
@@ -539,7 +541,7 @@ def test_synthetic_has_no_files(home):
 
 def test_every_file_has_a_home_or_a_source():
     files = [file for source in SOURCES.values() for file in source.files]
-    assert len({file.name for file in files}) == len(files) == 5
+    assert len({file.name for file in files}) == len(files) == 7
     for file in files:
         assert bool(file.urls) != bool(file.source)
         assert len(file.sha256) == 64

@@ -1,4 +1,4 @@
-"""The four real datasets, as their recipes say."""
+"""The five real datasets, as their recipes say."""
 
 import dataclasses
 import gzip
@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import otfair
-from otfair.datasets import SOURCES, _adult, _bank, _diabetes
+from otfair.datasets import SOURCES, _acs_income, _adult, _bank, _diabetes
 from otfair.datasets._source import Source
 
 # name: rows, positives, features, {sensitive column: {group: (rows, rate of positives)}}
@@ -25,6 +25,25 @@ FACTS = {
     ),
     "bank": (41188, 4640, 19, {"age_binned": {"<38": (19768, 0.1204), ">=38": (21420, 0.1055)}}),
     "dutch": (60420, 28763, 10, {"sex": {"female": (30273, 0.3271), "male": (30147, 0.6256)}}),
+    "acs_income": (
+        332900,
+        122651,
+        8,
+        {
+            "sex": {"Male": (173575, 0.4418), "Female": (159325, 0.2885)},
+            "race": {
+                "White": (259392, 0.3905),
+                "Black": (29642, 0.2459),
+                "American Indian": (2357, 0.2215),
+                "Alaska Native": (186, 0.2097),
+                "American Indian or Alaska Native": (452, 0.1726),
+                "Asian": (19232, 0.4487),
+                "Pacific Islander": (548, 0.2445),
+                "Other": (12692, 0.1725),
+                "Two or more": (8399, 0.2962),
+            },
+        },
+    ),
     "diabetes": (
         45715,
         11066,
@@ -96,6 +115,9 @@ def test_form(load, name):
         ("bank", {"duration": False}, 61),
         ("dutch", {}, 59),
         ("dutch", {"ordered_as_numbers": True}, 43),
+        ("acs_income", {}, 247),
+        ("acs_income", {"part": "test"}, 247),
+        ("acs_income", {"all_codes": True}, 786),
         ("diabetes", {}, 145),
         ("diabetes", {"ids_as_numbers": True}, 105),
         ("diabetes", {"diagnoses": True}, 2020),
@@ -167,6 +189,45 @@ def test_codes_are_categories_in_the_order_of_numbers(load):
     assert load("dutch", ordered_as_numbers=True).X["edu_level"].max() == 5
 
 
+def test_acs_income_has_two_parts_with_the_same_categories(load):
+    train, test = load("acs_income"), load("acs_income", part="test")
+    assert (len(test.y), round(test.y.mean(), 4)) == (332900, 0.3691)
+    rates = pd.Series(test.y).groupby(test.sensitive_features["sex"], observed=False).mean()
+    assert rates.round(4).to_dict() == {"Male": 0.4426, "Female": 0.2892}
+    assert (train.X.dtypes == test.X.dtypes).all()  # which of a category are its values
+    assert "part=test (default train)" in test.description
+    # Schooling is ordered; the numbers are those of the survey.
+    assert (train.X["SCHL"].min(), train.X["SCHL"].max()) == (1, 24)
+    assert list(train.X)[:3] == ["AGEP", "SCHL", "WKHP"]
+
+
+def test_acs_income_merges_rare_codes_in_their_group_and_keeps_their_order(load):
+    merged, codes = load("acs_income").X, load("acs_income", all_codes=True).X
+    assert [codes[c].nunique() for c in ("OCCP", "POBP", "COW", "MAR", "RELP")] == [
+        529, 223, 8, 5, 18,
+    ]  # fmt: skip
+    numbers = [int(code) for code in codes["OCCP"].cat.categories]
+    assert numbers == sorted(numbers)
+    for column, least in (("OCCP", 666), ("POBP", 666)):
+        counts = codes[column].value_counts()
+        whole = merged[column].cat.categories
+        kept = [name for name in whole if "other" not in name]
+        assert set(kept) == set(counts.index[counts >= least])
+        assert (merged[column] == codes[column].astype(object))[codes[column].isin(kept)].all()
+        # Groups are spans of codes that do not overlap.
+        rare = merged[column].astype(str).str.startswith("other")
+        numbers = codes[column][rare].astype(int).groupby(merged[column][rare], observed=True)
+        spans = numbers.agg(["min", "max"]).sort_values("min")
+        assert (spans["max"].to_numpy()[:-1] < spans["min"].to_numpy()[1:]).all()
+    roofers = codes["OCCP"] == "6515"  # too few to stand by themselves
+    assert set(merged["OCCP"][roofers]) == {"other, construction"}
+    assert set(merged["POBP"][codes["POBP"] == "109"]) == {"other, Europe"}  # France
+
+
+def test_acs_income_is_no_experiment_of_the_paper():
+    assert SOURCES["acs_income"].experiments == ()
+
+
 def test_folder_from_the_environment_plain_and_compressed(data_home, tmp_path, monkeypatch, load):
     compressed = next(data_home.glob("dutch.csv*"))
     raw = compressed.read_bytes()
@@ -211,6 +272,8 @@ def test_description_tells_the_choice_made():
         ("bank", {"diagnoses": True}, "'bank' has no option `diagnoses`.*`duration`"),
         ("adult", {"n": 3}, "'adult' has no option `n`.*none"),
         ("bank", {"duration": "yes"}, "`duration` must be True or False; received 'yes'"),
+        ("bank", {"duration": 1}, "`duration` must be True or False; received 1"),
+        ("acs_income", {"part": "both"}, "`part` must be 'train' or 'test'; received 'both'"),
     ],
 )
 def test_wrong_options_are_told_before_anything_is_read(tmp_path, name, options, said):
@@ -237,6 +300,28 @@ def test_adult_recipe_on_a_few_lines():
     assert y.tolist() == [1, 0]  # test first; the row with a gap is gone
     assert sensitive["race"].tolist() == ["Non-white", "White"]
     assert "fnlwgt" not in X
+
+
+def test_acs_income_recipe_on_a_few_people():
+    people = {
+        "PINCP": [1, 0, 0], "RAC1P": [0, 8, 5], "SEX": [1.0, 2.0, 2.0], "AGEP": [40.0, 20.0, 30.0],
+        "SCHL": [16.0, 21.0, 24.0], "WKHP": [40.0, 10.0, 99.0], "COW": [1.0, 2.0, 1.0],
+        "MAR": [1.0, 5.0, 5.0], "RELP": [0.0, 17.0, 0.0], "OCCP": [10.0, 9830.0, 10.0],
+        "POBP": [1.0, 554.0, 1.0],
+    }  # fmt: skip
+    # In the training part a thousand times, but for the second person.
+    train = pd.concat([pd.DataFrame(people).iloc[[0, 2]]] * 500 + [pd.DataFrame(people).iloc[[1]]])
+    files = (train.to_parquet(), pd.DataFrame(people).to_parquet())
+    X, y, sensitive = _acs_income.read(*files, part="test", all_codes=False)
+    assert y.tolist() == [1, 0, 0]
+    assert sensitive["sex"].tolist() == ["Male", "Female", "Female"]
+    assert sensitive["race"].tolist() == ["White", "Two or more", "Asian"]
+    assert X["OCCP"].tolist() == ["10", "other, military", "10"]
+    assert X["POBP"].tolist() == ["1", "other, Oceania", "1"]
+    assert X["RELP"].tolist() == ["0", "17", "0"]
+    whole, _, _ = _acs_income.read(*files, part="test", all_codes=True)
+    assert whole["OCCP"].tolist() == ["10", "9830", "10"]
+    assert len(_acs_income.read(*files, part="train", all_codes=True)[1]) == 1001
 
 
 def test_diabetes_recipe_on_a_few_lines():

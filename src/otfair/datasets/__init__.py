@@ -1,4 +1,4 @@
-"""The data: four real tables and a synthetic one."""
+"""The data: five real tables and a synthetic one."""
 
 from otfair.datasets._dataset import Dataset, Truth
 from otfair.datasets._download import DatasetError

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from otfair.datasets._acs_income import ACS_INCOME
 from otfair.datasets._adult import ADULT
 from otfair.datasets._bank import BANK
 from otfair.datasets._dataset import Dataset
@@ -20,7 +21,7 @@ from otfair.datasets._synthetic import SYNTHETIC
 logger = logging.getLogger(__name__)
 
 # A new dataset is a file with its `Source`, and its card; it is imported and listed here.
-SOURCES = {source.name: source for source in (ADULT, BANK, DUTCH, DIABETES, SYNTHETIC)}
+SOURCES = {source.name: source for source in (ADULT, BANK, DUTCH, DIABETES, ACS_INCOME, SYNTHETIC)}
 
 
 def source_of(name: str) -> Source:
@@ -42,7 +43,7 @@ def list_datasets() -> list[str]:
     --------
     >>> from otfair.datasets import list_datasets
     >>> list_datasets()
-    ['adult', 'bank', 'dutch', 'diabetes', 'synthetic']
+    ['adult', 'bank', 'dutch', 'diabetes', 'acs_income', 'synthetic']
     """
     return list(SOURCES)
 
@@ -154,8 +155,8 @@ def load_dataset(
     """Load a dataset: features, labels and sensitive attributes.
 
     Raw files are verified by their sha256 each time. Those that are not in the folder, plain or as
-    ``.gz``, are downloaded into it from their public home (Dutch has none: the `DatasetError` says
-    whom to ask, and what to put where).
+    ``.gz``, are downloaded into it from their public home. Dutch and ACSIncome have none that is
+    open to programs: there the `DatasetError` says where to ask, and what to put where.
 
     Parameters
     ----------
@@ -165,10 +166,10 @@ def load_dataset(
         Folder of the raw files, as for `locate_dataset`.
     download : bool, default=True
         Whether a missing file may be downloaded.
-    **options : bool
-        Choices that the paper leaves open, all True or False: the dataset's `description` names
-        them, and gives the reason for each default. For ``"synthetic"`` the parameters of
-        `make_synthetic`.
+    **options : bool or str
+        Choices that are left open, most of them True or False: the dataset's `description` names
+        them, and gives the reason for each default. ``"acs_income"`` has a ``part``, ``"train"`` by
+        default or ``"test"``. For ``"synthetic"`` the parameters of `make_synthetic`.
 
     Returns
     -------

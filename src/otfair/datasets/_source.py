@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -22,11 +22,12 @@ Parts = tuple[pd.DataFrame, NDArray[np.int64], pd.DataFrame]  # X, y, sensitive 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """A choice that the paper leaves open: the option's name, our default, and the reason."""
+    """A choice that is left open: the option's name, our default, its values, and the reason."""
 
     option: str
-    default: bool
+    default: bool | str
     reason: str
+    values: Sequence[bool | str] = (True, False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,20 +76,22 @@ class Source:
             citation=self.citation,
         )
 
-    def resolve(self, options: dict[str, Any]) -> dict[str, bool]:
+    def resolve(self, options: dict[str, Any]) -> dict[str, bool | str]:
         """Return every option with the value given for it, or its default."""
-        defaults = {choice.option: choice.default for choice in self.choices}
+        choices = {choice.option: choice for choice in self.choices}
         for option, value in options.items():
-            if option not in defaults:
-                known = ", ".join(f"`{known}`" for known in defaults) or "none"
+            if option not in choices:
+                known = ", ".join(f"`{known}`" for known in choices) or "none"
                 raise TypeError(
                     f"Dataset {self.name!r} has no option `{option}`. Its options are: {known}."
                 )
-            if not isinstance(value, bool):
-                raise TypeError(f"`{option}` must be True or False; received {value!r}.")
-        return defaults | options
+            values = choices[option].values
+            if not any(type(value) is type(known) and value == known for known in values):
+                wanted = " or ".join(map(repr, values))
+                raise TypeError(f"`{option}` must be {wanted}; received {value!r}.")
+        return {name: options.get(name, choice.default) for name, choice in choices.items()}
 
-    def describe(self, values: dict[str, bool]) -> str:
+    def describe(self, values: dict[str, bool | str]) -> str:
         """Text about the data, with the choices as they were made."""
         made = [
             f"{c.option}={values[c.option]} (default {c.default}). {c.reason}" for c in self.choices

@@ -35,6 +35,6 @@ from otfair.tables._labels import (
     two_classes,
 )
 from otfair.tables._numbers import percentages
-from otfair.tables._read import Table, TableError, read_table
+from otfair.tables._read import Table, TableError, read_parquet, read_table
 from otfair.tables._suitability import MANY_VALUES, Reason, Why, unsuited
 from otfair.tables._text import listed, nearest, plain_text, shown

@@ -82,7 +82,7 @@ def read_table(
                 f"{name} is gzipped and damaged or cut off ({error}). Copy it again."
             ) from None
     if data[:4] == b"PAR1":
-        frame, kind = _read_parquet(data, name), "Parquet"
+        frame, kind = read_parquet(data, name), "Parquet"
     else:
         mark = next((e for m, e in BYTE_ORDER_MARKS.items() if data.startswith(m)), "utf-8")
         encoding = encoding or mark
@@ -132,7 +132,8 @@ def _refuse_binary(data: bytes, name: str, encoding: str) -> None:
         raise TableError(f"{name} is a binary file, neither CSV nor Parquet. Export it as CSV.")
 
 
-def _read_parquet(data: bytes, name: str) -> pd.DataFrame:
+def read_parquet(data: bytes, name: str) -> pd.DataFrame:
+    """Read the content of a Parquet file, which messages call `name`."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
