@@ -4,6 +4,7 @@ from . import (
     auditing as auditing,
     cli as cli,
     datasets as datasets,
+    decisions as decisions,
     geometry as geometry,
     losses as losses,
     metrics as metrics,
@@ -26,6 +27,7 @@ from .datasets import (
     make_synthetic as make_synthetic,
     verify_dataset as verify_dataset,
 )
+from .decisions import FairDecisions as FairDecisions, LimitWarning as LimitWarning
 from .geometry import CostMatrix as CostMatrix, Geometry as Geometry, PointCloud as PointCloud
 from .losses import BarycenterLoss as BarycenterLoss, NormLoss as NormLoss, OTFLoss as OTFLoss
 from .metrics import (

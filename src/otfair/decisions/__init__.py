@@ -1,0 +1,6 @@
+"""Fair decisions: rules that keep the rates of groups within limits, for new people too."""
+
+from otfair.decisions._classifier import FairDecisions
+from otfair.decisions._groups import Block
+from otfair.decisions._report import GroupRate, LimitWarning
+from otfair.decisions._rows import Row

@@ -1,0 +1,550 @@
+"""`FairDecisions`: fair decisions, or scores, from any classifier.
+
+Maths: docs/decisions.md. The pieces are the rows of a notion (`_rows.py`), a model of groups
+(`_groups.py`), the program (`_program.py`), and limits that hold as observed (`_tuning.py`) and for
+new people (`_margin.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _routing_enabled,
+    process_routing,
+)
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter
+
+from otfair._io.arrays import Array
+from otfair._io.saved import SaveMixin, require
+from otfair.decisions import _groups
+from otfair.decisions._groups import Block
+from otfair.decisions._limits import Family
+from otfair.decisions._margin import Promise, errors, keep_promise
+from otfair.decisions._people import Folds, folds_of, jitter, some_people, take
+from otfair.decisions._report import GroupRate, accuracy, measured, rates_of, warn
+from otfair.decisions._rows import Limit, Row, families_of, known_values, read_rows
+from otfair.decisions._settings import check_settings, threshold_of
+from otfair.decisions._tuning import Sample, tune
+from otfair.notions import STORED_NOTIONS, Notion, as_encoded, as_notion
+from otfair.tables import TableEncoder, same_people, to_frame, two_classes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class FairDecisions(  # type: ignore[misc]
+    SaveMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+):
+    """Fair decisions from any classifier: the best that keep the rates of groups within limits.
+
+    The decision is positive where ``score - threshold - duals . rows(x) > 0``: the score of a
+    classifier, less a small price for each group, as far as the features tell it. The rule is
+    deterministic and does not need the sensitive attributes of the people it decides about.
+
+    Parameters
+    ----------
+    estimator : classifier with `predict_proba`
+        Any binary classifier; it is cloned and trained, unless ``cv="prefit"``.
+    notion : Notion or str, default="demographic_parity"
+        What is compared: rates of positive decisions ("demographic_parity"), true and false
+        positive rates ("equalized_odds"), or any other notion, or stack of them.
+    max_difference : float or dict, default=None
+        Largest difference between the rates of two groups; for each attribute, as in
+        ``{"sex": 0.05, "race": 0.1}``, or for all. For a continuous attribute, the largest
+        change of the rate per standard deviation.
+    min_ratio : float or dict, default=None
+        Smallest ratio between the rates of two groups, such as 0.8.
+    threshold : float, default=0.5
+        The score above which a decision is worth making.
+    cost_false_positive, cost_false_negative : float, default=None
+        Costs of the two errors; together they take the place of `threshold`.
+    confidence : float or None, default=0.9
+        How sure it is that limits hold for new people. None asks for those who tune the rule only.
+    new_people : float or int, default=1/3
+        How many new people: a share of those who tune the rule, or, above 1, a number. Infinity
+        speaks of the population.
+    cv : int, splitter or "prefit", default=5
+        How scores of people not trained on are made. With "prefit" the estimator is fitted already,
+        and `fit` takes people whom it has not seen.
+    group_estimator : classifier, default=None
+        Predicts groups from features; by default multinomial logistic regression on a
+        `TableEncoder`.
+    use_sensitive : bool, default=False
+        Whether the rule may use the sensitive attributes of the people it decides about; then
+        `predict` needs them.
+    ties : {"together", "random"}, default="together"
+        People with equal scores and expected groups have one decision, or are told apart by a
+        number made from their features: the same person has the same answer always.
+    target : {"decisions", "scores"}, default="decisions"
+        What is made fair. Fair scores are ``clip(score - duals . rows(x), 0, 1)``, the nearest in
+        squares whose means are within the limits; `predict_proba` returns them.
+    random_state : int, default=0
+        Seed of folds and of random ties.
+    n_jobs : int, default=None
+        Folds trained at a time, as in joblib.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The classifier, trained on all people.
+    classes_ : ndarray of shape (2,)
+        The classes; the second is the positive one.
+    duals_ : ndarray of shape (n_rows,)
+        The price of each row, in scores; 0 where a limit costs nothing.
+    names_ : list of str
+        Names of the rows, such as ``"sex=Female | y=1"``.
+    limits_met_ : bool
+        Whether the limits are met by the people who tuned the rule.
+    confidence_ : float
+        How sure it is that new people meet the limits of all groups that are promised it.
+    groups_ : list
+        Rates of each group, before and after; `summary` returns them as a table.
+    accuracy_ : float
+        Of people not trained on; `accuracy_before_` is that of the threshold alone.
+    accuracy_before_ : float
+        Accuracy of the threshold alone.
+    n_missing_sensitive_ : int
+        People whose sensitive values are missing: they train the classifier, not the rule.
+
+    Examples
+    --------
+    >>> import otfair
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> data = otfair.load_dataset("synthetic", n=4000)
+    >>> model = make_pipeline(otfair.TableEncoder(), LogisticRegression())
+    >>> fair = otfair.FairDecisions(model, max_difference=0.1)
+    >>> fair = fair.fit(data.X, data.y, sensitive_features=data.sensitive_features["sex"])
+    >>> fair.limits_met_
+    True
+    >>> bool(fair.confidence_ >= 0.9)
+    True
+    """
+
+    _fitted = (
+        "classes_", "duals_", "rows_", "blocks_", "groups_", "limits_met_", "confidence_",
+        "accuracy_", "accuracy_before_", "n_missing_sensitive_", "n_features_in_",
+        "feature_names_in_",
+    )  # fmt: skip
+    _stored_types: ClassVar = {
+        **STORED_NOTIONS, "Row": Row, "Block": Block, "GroupRate": GroupRate,
+    }  # fmt: skip
+
+    def __init__(
+        self,
+        estimator: Any,
+        notion: Notion | str = "demographic_parity",
+        *,
+        max_difference: Limit = None,
+        min_ratio: Limit = None,
+        threshold: float = 0.5,
+        cost_false_positive: float | None = None,
+        cost_false_negative: float | None = None,
+        confidence: float | None = 0.9,
+        new_people: float = 1 / 3,
+        cv: Any = 5,
+        group_estimator: Any = None,
+        use_sensitive: bool = False,
+        ties: str = "together",
+        target: str = "decisions",
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.notion = notion
+        self.max_difference = max_difference
+        self.min_ratio = min_ratio
+        self.threshold = threshold
+        self.cost_false_positive = cost_false_positive
+        self.cost_false_negative = cost_false_negative
+        self.confidence = confidence
+        self.new_people = new_people
+        self.cv = cv
+        self.group_estimator = group_estimator
+        self.use_sensitive = use_sensitive
+        self.ties = ties
+        self.target = target
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: Array,
+        y: Array,
+        sensitive_features: Array = None,
+        sample_weight: Array = None,
+        **params: Any,
+    ) -> Self:
+        """Train the classifier and tune the rule.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Features, as the estimator takes them.
+        y : array-like of shape (n_samples,)
+            Labels of two classes.
+        sensitive_features : array-like or data frame
+            One or many sensitive columns. Gaps are allowed.
+        sample_weight : array-like of shape (n_samples,), default=None
+            One for each row by default.
+        **params : object
+            What else the estimator's `fit` takes, where metadata routing is on.
+
+        Returns
+        -------
+        FairDecisions
+            The fitted classifier itself.
+        """
+        check_settings(self)
+        if sensitive_features is None:
+            raise ValueError(
+                "`sensitive_features` are missing; pass `fit(X, y, sensitive_features=...)`."
+            )
+        same_people({"X": X, "y": y, "sensitive_features": sensitive_features})
+        classes, labels = two_classes(np.asarray(y))
+        weight = _check_sample_weight(sample_weight, np.zeros((len(labels), 1)), dtype=np.float64)
+        known, rows, values = self._read(sensitive_features, labels, weight)
+        families = families_of(rows, self.max_difference, self.min_ratio)
+        if not families:
+            raise ValueError("no groups are left to compare; every attribute has one group only.")
+        fit_params = self._fit_params(X, y, sensitive_features, sample_weight, params)
+        self.classes_, self.rows_ = classes, rows
+        folds = folds_of(self.cv, labels, values, self.random_state)
+        scores = self._cross_fit(X, np.asarray(y), folds, fit_params)
+        expected = self._cross_fit_groups(
+            X, values, weight * known, folds, scores, sensitive_features
+        )
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+            elif hasattr(self, name):
+                delattr(self, name)
+        shares = np.array([row.share for row in rows])
+        soft = self.target == "scores"
+        gain = scores if soft else scores - threshold_of(self)
+        if self.ties == "random":
+            gain = gain + jitter(X, self.random_state)
+        sample = Sample(gain, expected / shares, values / shares, weight, soft)
+        promise = self._tune(sample, families)
+        self.duals_ = promise.rule.duals / shares
+        self.limits_met_, self.confidence_ = bool(promise.rule.met), float(promise.confidence)
+        self.groups_ = rates_of(sample, promise, rows)
+        self.n_missing_sensitive_ = int((~known).sum())
+        self._sample, self._families, self._labels = sample, families, labels  # for `path`
+        self.accuracy_ = self._cost(promise.rule.duals)["accuracy"]
+        self.accuracy_before_ = self._cost(np.zeros(len(rows)))["accuracy"]
+        warn(sample, promise, self.groups_, self.confidence, self.ties)
+        return self
+
+    def predict(self, X: Array, sensitive_features: Array = None) -> np.ndarray:
+        """Return the decisions.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Features, as for `fit`.
+        sensitive_features : array-like or data frame, default=None
+            Needed with ``use_sensitive=True``, and not used otherwise.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            One class for each row.
+        """
+        positive = self.decision_function(X, sensitive_features) > 0
+        return np.asarray(self.classes_[positive.astype(int)])
+
+    def decision_function(self, X: Array, sensitive_features: Array = None) -> np.ndarray:
+        """Return by how much each person is above the threshold that holds for them.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Features, as for `fit`.
+        sensitive_features : array-like or data frame, default=None
+            As for `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Positive where the decision is.
+        """
+        scores, price = self._priced(X, sensitive_features)
+        if self.target == "scores":
+            return np.asarray(np.clip(scores - price, 0.0, 1.0) - threshold_of(self))
+        return np.asarray(scores - threshold_of(self) - price)
+
+    def predict_proba(self, X: Array, sensitive_features: Array = None) -> np.ndarray:
+        """Return the scores of the two classes: the classifier's own, or fair ones.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Features, as for `fit`.
+        sensitive_features : array-like or data frame, default=None
+            As for `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            With ``target="scores"`` the fair scores; else the classifier's, which decisions need
+            not follow.
+        """
+        check_is_fitted(self)
+        if self.target == "scores":
+            scores, price = self._priced(X, sensitive_features)
+            positive = np.clip(scores - price, 0.0, 1.0)
+        else:
+            positive = self._scores(self.estimator_, X)
+        return np.column_stack([1 - positive, positive])
+
+    def summary(self) -> pd.DataFrame:
+        """Return the rates of each group, of the people who tuned the rule.
+
+        Returns
+        -------
+        DataFrame
+            One row for each group: its people, its rate before and after with a 95 % interval, and
+            whether the limit is promised for new people.
+        """
+        check_is_fitted(self)
+        return pd.DataFrame([vars(group) for group in self.groups_]).set_index("name")
+
+    def path(self, limits: Any = None) -> pd.DataFrame:
+        """Return what each limit costs, by the people who tuned the rule.
+
+        Parameters
+        ----------
+        limits : array-like of float, default=None
+            Largest differences (or smallest ratios, where only `min_ratio` is set); by default
+            twelve, from no limit that counts to equal rates.
+
+        Returns
+        -------
+        DataFrame
+            One row for each limit: accuracy, largest difference and smallest ratio of rates, and
+            the rate of positive decisions. No margin is kept.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "_sample"):
+            raise ValueError(
+                "a path needs the people of `fit`, whom a file does not hold; fit again."
+            )
+        by_ratio = all(family.difference is None for family in self._families)
+        d = self._sample.observed.shape[1]
+        if limits is None:
+            before = self._cost(np.zeros(d))
+            limits = (
+                np.linspace(before["ratio"], 1, 12) if by_ratio
+                else np.linspace(before["difference"], 0, 12)
+            )  # fmt: skip
+        found, rule = [], None
+        for limit in np.asarray(limits, dtype=np.float64):
+            changed = {"ratio": limit} if by_ratio else {"difference": limit, "ratio": None}
+            families = [replace(family, **changed) for family in self._families]
+            rule = tune(self._sample, families, np.zeros(d), rule)
+            found.append({"limit": limit, **self._cost(rule.duals), "met": rule.met})
+        return pd.DataFrame(found)
+
+    def plot_path(self, path: pd.DataFrame | None = None, axes: Axes | None = None) -> Axes:
+        """Draw accuracy against the limit.
+
+        Parameters
+        ----------
+        path : DataFrame, default=None
+            Of `path`, which is called by default.
+        axes : matplotlib.axes.Axes, default=None
+            Where to draw; a new figure of pyplot by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes that were drawn on.
+        """
+        path = self.path() if path is None else path
+        if axes is None:
+            import matplotlib.pyplot as plt  # only here: it chooses how figures are shown
+
+            axes = plt.figure(figsize=(6, 4), layout="constrained").subplots()
+        axes.plot(path["limit"], path["accuracy"], "o-", ms=4, lw=1.5)
+        axes.axhline(self.accuracy_before_, color="grey", lw=0.8, ls="--")
+        axes.annotate("no limit", (path["limit"].min(), self.accuracy_before_), (2, 3),
+                      textcoords="offset points", fontsize=8, color="grey")  # fmt: skip
+        by_ratio = all(family.difference is None for family in self._families)
+        what = "smallest ratio" if by_ratio else "largest difference"
+        axes.set(xlabel=f"limit: {what} of rates", ylabel="accuracy (people not trained on)")
+        axes.spines[["top", "right"]].set_visible(False)
+        return axes
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return who takes what, as scikit-learn's metadata routing asks.
+
+        Returns
+        -------
+        MetadataRouter
+            Of this classifier and its estimator.
+        """
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return router.add(estimator=self.estimator, method_mapping=mapping)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        if hasattr(self.estimator, "__sklearn_tags__"):
+            tags.input_tags = self.estimator.__sklearn_tags__().input_tags
+        return tags
+
+    @property
+    def names_(self) -> list[str]:
+        """Names of the rows."""
+        return [row.name for row in self.rows_]
+
+    def _read(
+        self, sensitive: Array, labels: np.ndarray, weight: np.ndarray
+    ) -> tuple[np.ndarray, list[Row], np.ndarray]:
+        """Return whose sensitive values are known, the rows, and their values, (n, d)."""
+        gaps = to_frame(sensitive, "sensitive_features", "sensitive").isna().any(axis=1).to_numpy()
+        if len(gaps) != len(labels):
+            raise ValueError(
+                f"`sensitive_features` must have one row per person: {len(labels)}; received "
+                f"{len(gaps)}."
+            )
+        known = ~gaps
+        notion = as_encoded(as_notion(self.notion), sensitive)
+        some = sensitive if known.all() else some_people(sensitive, known)
+        rows, found = read_rows(notion, some, labels[known], weight[known])
+        part = weight[known].sum() / weight.sum()
+        values = np.zeros((len(labels), len(rows)))
+        values[known] = found
+        return known, [replace(row, share=row.share * part) for row in rows], values
+
+    def _fit_params(
+        self, X: Array, y: Array, sensitive: Array, weight: Array, params: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Return what the estimator's `fit` is given besides X and y."""
+        own = {"sensitive_features": sensitive, "sample_weight": weight}
+        own = {name: value for name, value in own.items() if value is not None}
+        if _routing_enabled():
+            routed = process_routing(self, "fit", **own, **params)
+            return dict(routed.estimator.fit)
+        if params:
+            raise TypeError(f"fit takes {sorted(params)} only where metadata routing is on.")
+        return {name: v for name, v in own.items() if has_fit_parameter(self.estimator, name)}
+
+    def _cross_fit(
+        self, X: Array, y: np.ndarray, folds: Folds, params: dict[str, Any]
+    ) -> np.ndarray:
+        """Set `estimator_`; return the scores of people by a classifier that has not seen them."""
+        if isinstance(self.cv, str) and self.cv == "prefit":
+            check_is_fitted(self.estimator)
+            self.estimator_ = self.estimator
+            return self._scores(self.estimator_, X)
+
+        def trained(rows: np.ndarray | None) -> Any:
+            some = {n: v if rows is None else take(v, rows) for n, v in params.items()}
+            data = (X, y) if rows is None else (take(X, rows), y[rows])
+            return clone(self.estimator).fit(*data, **some)
+
+        parts = [train for train, _ in folds]
+        *models, self.estimator_ = Parallel(n_jobs=self.n_jobs)(
+            delayed(trained)(rows) for rows in [*parts, None]
+        )
+        scores = np.full(len(y), np.nan)
+        for model, (_, test) in zip(models, folds, strict=True):
+            scores[test] = self._scores(model, take(X, test))
+        if np.isnan(scores).any():
+            raise ValueError("`cv` must put every person into one test part.")
+        return scores
+
+    def _cross_fit_groups(
+        self, X: Array, values: np.ndarray, weight: np.ndarray, folds: Folds,
+        scores: np.ndarray, sensitive: Array,
+    ) -> np.ndarray:  # fmt: skip
+        """Learn the model of groups; return the rows that people are expected to have, (n, d)."""
+        self.blocks_: list[Block] = []
+        if self.use_sensitive:
+            return self._known(sensitive, scores)
+        expected = np.zeros_like(values)
+        if self.group_estimator is not None:
+            learner = (self.group_estimator, self.rows_)
+            for train, test in folds:
+                fitted = _groups.learn_by(*learner, values[train], take(X, train), weight[train])
+                expected[test] = _groups.predict_by(fitted, self.rows_, take(X, test), scores[test])
+            self.group_models_ = _groups.learn_by(*learner, values, X, weight)
+            return expected
+        self.encoder_ = TableEncoder().fit(X)
+        features = self.encoder_.transform(X)
+        for train, test in folds:
+            blocks = _groups.learn(self.rows_, values[train], features[train], weight[train])
+            expected[test] = _groups.predict(self.rows_, blocks, features[test], scores[test])
+        self.blocks_ = _groups.learn(self.rows_, values, features, weight)
+        return expected
+
+    def _known(self, sensitive: Array, scores: np.ndarray) -> np.ndarray:
+        if sensitive is None:
+            raise ValueError(
+                "`use_sensitive=True` needs the sensitive attributes of those it decides about; "
+                "pass `predict(X, sensitive_features=...)`."
+            )
+        notion = as_encoded(as_notion(self.notion), sensitive)
+        gaps = to_frame(sensitive, "sensitive_features", "sensitive").isna().any(axis=1).to_numpy()
+        out = np.zeros((len(scores), len(self.rows_)))
+        if not gaps.all():
+            some = sensitive if not gaps.any() else some_people(sensitive, ~gaps)
+            out[~gaps] = known_values(notion, self.rows_, some, scores[~gaps])
+        return out
+
+    def _priced(self, X: Array, sensitive: Array) -> tuple[np.ndarray, np.ndarray]:
+        """Return the scores of people, and the price of their expected groups."""
+        check_is_fitted(self)
+        scores = self._scores(self.estimator_, X)
+        if self.use_sensitive:
+            expected = self._known(sensitive, scores)
+        elif self.group_estimator is not None:
+            expected = _groups.predict_by(self.group_models_, self.rows_, X, scores)
+        else:
+            features = self.encoder_.transform(X)
+            expected = _groups.predict(self.rows_, self.blocks_, features, scores)
+        price = expected @ self.duals_
+        return scores, price - jitter(X, self.random_state) if self.ties == "random" else price
+
+    def _scores(self, model: Any, X: Array) -> np.ndarray:
+        """Return the scores of the positive class."""
+        column = list(model.classes_).index(self.classes_[1])
+        return np.asarray(model.predict_proba(X)[:, column], dtype=np.float64)
+
+    def _tune(self, sample: Sample, families: list[Family]) -> Promise:
+        if self.confidence is not None:
+            many = float(self.new_people)
+            share = many / len(sample.gain) if many > 1 and np.isfinite(many) else many
+            return keep_promise(sample, families, self.confidence, share)
+        d = sample.observed.shape[1]
+        rule = tune(sample, families, np.zeros(d))
+        outcome = sample.outcome(rule.duals)
+        none = np.zeros(d, dtype=bool)
+        return Promise(
+            rule, np.zeros(d), errors(sample, rule.rates, outcome), np.nan, none, np.zeros(d)
+        )
+
+    def _cost(self, duals: np.ndarray) -> dict[str, float]:
+        """Return accuracy, difference, ratio and rate under duals, of those who tuned the rule."""
+        outcome = self._sample.outcome(duals)
+        right = accuracy(self._sample, outcome, self._labels, threshold_of(self))
+        return {"accuracy": right, **measured(self._sample, self._families, outcome)}
+
+    @staticmethod
+    def _check_fitted(state: Any) -> None:
+        rows, duals = state.rows_, state.duals_
+        require(isinstance(rows, list) and all(isinstance(row, Row) for row in rows), "its rows")
+        sound = isinstance(duals, np.ndarray) and duals.shape == (len(rows),)
+        require(sound and duals.dtype == np.float64, "its duals do not match its rows")
+        require(all(isinstance(block, Block) for block in state.blocks_), "its model of groups")

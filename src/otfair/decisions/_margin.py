@@ -1,0 +1,168 @@
+"""Margins that make limits hold for new people: how sure it is, and for which groups it can be.
+
+Maths: docs/decisions.md, section "New people". A group's rate in a new sample differs from that
+of the people who tuned the rule by the sampling errors of both. Margins are one multiple of these
+errors, the smallest with which simulated samples meet all limits as often as asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import ndtri
+
+from otfair.decisions._limits import Family, excess
+from otfair.decisions._tuning import Rule, Sample, tune
+
+DRAWS = 4000
+TRIES = 8  # multiples tried
+CLOSE = 0.01  # of the confidence asked for
+# By how much a model of groups is off, as a rate (0.03 on ACSIncome, by race). Groups in which
+# the error of sampling is larger are judged by the model rather than by the few who are there.
+MODEL_ERROR = 0.03
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What is said of new people."""
+
+    rule: Rule
+    margin: np.ndarray  # (d,) kept from the limits
+    error: np.ndarray  # (d,) standard error of each rate in a new sample
+    confidence: float  # the share of new samples that meet the limits of the rows kept
+    kept: np.ndarray  # (d,) bool: rows of which the promise speaks
+    needed: np.ndarray  # (d,) people it would take for those that are not
+
+
+def errors(sample: Sample, rates: np.ndarray, outcome: np.ndarray) -> np.ndarray:
+    """Return the standard error of each row's value, (d,), by the people who tuned it."""
+    w, v = sample.weight, sample.observed
+    counts = (w @ (v != 0)) ** 2 / np.maximum(w**2 @ (v != 0), 1e-300)  # (d,) people, effectively
+    total = w.sum()
+    error = np.empty(len(rates))
+    for c, column in enumerate(v.T):
+        inside = column != 0
+        if np.ptp(column[inside]) == 0:  # a rate: the mean in a group
+            mean = rates[c]
+            spread = float(w[inside] @ (outcome[inside] - mean) ** 2 / w[inside].sum())
+            # Two more of each outcome, so that rates of 0 and 1 are not taken for certain.
+            n = counts[c]
+            error[c] = np.sqrt((spread * n + 1.0) / (n + 4) / max(n, 1.0))
+        else:
+            moved = w * (column * outcome - rates[c])
+            error[c] = np.sqrt(moved @ moved) / total
+    return error
+
+
+def keep_promise(
+    sample: Sample, families: Sequence[Family], confidence: float, share: float
+) -> Promise:
+    """Tune a rule with margins for new samples of `share` as many people (infinity: for all)."""
+    d = sample.observed.shape[1]
+    draws = np.random.default_rng(0).standard_normal((DRAWS, d))
+    free = sample.outcome(np.zeros(d))
+    own = errors(sample, sample.rates(free), free)
+    error = own * np.sqrt(1 + 1 / share)
+    kept, needed = _promised(sample, families, sample.rates(free), error, draws, confidence)
+    # Groups that are too small to be promised anything are judged by the model, too.
+    trust = np.where(kept, 1.0, MODEL_ERROR**2 / (MODEL_ERROR**2 + own**2))
+    believed = replace(sample, observed=trust * sample.observed + (1 - trust) * sample.predicted)
+    judged = [part for family in families if (part := family.only(kept)) is not None]
+    reach = np.isin(np.arange(d), np.concatenate([[], *(f.rows for f in judged)]))
+    whole = np.full(d, np.inf)  # margins that leave equal rates only
+
+    def margins(multiple: float) -> np.ndarray:
+        out = np.where(kept, multiple * error, 0.0)
+        for family in families:  # of which nothing can be promised: as near as can be
+            if not reach[family.rows].any():
+                out[family.rows] = whole[family.rows]
+        return out
+
+    def sure(rule: Rule) -> float:
+        if not judged:
+            return 0.0
+        outcome = sample.outcome(rule.duals)
+        spread = errors(sample, sample.rates(outcome), outcome) * np.sqrt(1 + 1 / share)
+        new = sample.rates(outcome) + spread * draws
+        return float((excess(judged, new, np.zeros(d)) <= 0).mean())
+
+    low, rule = 0.0, tune(believed, families, margins(0.0))
+    found = sure(rule)
+    best = (0.0, rule, found)
+    if judged and found < confidence:
+        points = [(0.0, found)]
+        low, high = 0.0, 4.0
+        for _ in range(TRIES):
+            multiple = _next(points, low, high, confidence)
+            rule = tune(believed, families, margins(multiple), best[1])
+            found = sure(rule)
+            points.append((multiple, found))
+            if found >= confidence:
+                high, best = multiple, (multiple, rule, found)
+                if found <= confidence + CLOSE:
+                    break
+            else:
+                low = multiple
+                if best[2] < confidence and found > best[2]:
+                    best = (multiple, rule, found)
+    multiple, rule, found = best
+    return Promise(rule, margins(multiple), error, found, kept, needed)
+
+
+def _next(points: list[tuple[float, float]], low: float, high: float, aim: float) -> float:
+    """Return the multiple to try, by a line through the last two in normal quantiles."""
+    if len(points) == 1:
+        return float(ndtri(0.5 + aim / 2) / np.sqrt(2))
+    (a, p), (b, q) = points[-2:]
+    za, zb, zt = (float(ndtri(min(max(x, 1e-3), 0.999))) for x in (p, q, aim + CLOSE / 2))
+    guess = a + (zt - za) * (b - a) / (zb - za) if zb != za else np.nan
+    inside = low + 0.05 * (high - low) < guess < high - 0.05 * (high - low)
+    return float(guess) if inside else 0.5 * (low + high)
+
+
+def _promised(
+    sample: Sample,
+    families: Sequence[Family],
+    rates: np.ndarray,
+    error: np.ndarray,
+    draws: np.ndarray,
+    confidence: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return which rows can be promised anything, (d,) bool, and the people that others need.
+
+    Rates at the centre of the limits have the best chance. Rows of the largest error are given up
+    until that is enough.
+    """
+    d = len(error)
+    kept, needed = np.ones(d, dtype=bool), np.zeros(d)
+    people = (sample.observed != 0).sum(0)
+    centre = rates
+    for family in families:
+        centre = family.centre(centre)
+
+    def sure(error: np.ndarray, kept: np.ndarray) -> float:
+        judged = [part for family in families if (part := family.only(kept)) is not None]
+        if not judged:
+            return 1.0
+        return float((excess(judged, centre + error * draws, np.zeros(d)) <= 0).mean())
+
+    given_up = []
+    while kept.any() and sure(error, kept) < confidence:
+        worst = int(np.argmax(np.where(kept, error, -1.0)))
+        kept[worst] = False
+        given_up.append(worst)
+    for c in given_up:
+        low, high = 0.0, 8.0  # log of how many times as many people
+        with_it = kept.copy()
+        family = next(f for f in families if c in f.rows)
+        with_it[family.rows] |= not kept[family.rows].any()  # none is left to compare it with
+        scaled = with_it & ~kept
+        for _ in range(20):
+            times = 0.5 * (low + high)
+            fewer = np.where(scaled | (np.arange(d) == c), error / np.exp(times / 2), error)
+            with_it[c] = True
+            low, high = (low, times) if sure(fewer, with_it) >= confidence else (times, high)
+        needed[c] = people[c] * np.exp(high)
+    return kept, needed

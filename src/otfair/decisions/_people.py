@@ -1,0 +1,63 @@
+"""People in parts: folds, some rows of any table, and a number for each person."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.utils import _safe_indexing
+
+from otfair._io.arrays import Array
+from otfair.tables import to_frame
+
+JITTER = 1e-6  # of a score, by which ties are broken
+PREFIT_FOLDS = 5  # of the model of groups, where the classifier has none
+Folds = list[tuple[np.ndarray, np.ndarray]]
+
+
+def folds_of(cv: Any, labels: np.ndarray, values: np.ndarray, seed: int) -> Folds:
+    """Split people; a number of folds spreads labels, and who is in which row, evenly."""
+    folds = PREFIT_FOLDS if isinstance(cv, str) and cv == "prefit" else cv
+    blank = np.zeros(len(labels))
+    if not isinstance(folds, numbers.Integral):
+        return list(check_cv(folds, labels, classifier=True).split(blank, labels))
+    if (rarest := np.bincount(labels).min()) < int(folds):
+        raise ValueError(
+            f"`cv={folds}` needs as many people of each class, but the rarer has {rarest}. Pass a "
+            "smaller `cv`."
+        )
+    signs = np.column_stack([labels, np.sign(values)])
+    _, kinds = np.unique(signs, axis=0, return_inverse=True)
+    kinds = kinds.reshape(-1)
+    rare = np.bincount(kinds)[kinds] < int(folds)
+    kinds = np.where(rare, labels - 2, kinds)  # spread by their label alone
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of few who are rare
+        splitter = StratifiedKFold(int(folds), shuffle=True, random_state=seed)
+        return list(splitter.split(blank, kinds))
+
+
+def take(X: Any, index: np.ndarray) -> Any:
+    """Return some rows of a table or array."""
+    return _safe_indexing(X, index)
+
+
+def some_people(table: Array, keep: np.ndarray) -> Any:
+    """Return the people of a table, array or dict of columns who are kept, (n,) bool."""
+    if isinstance(table, dict):
+        return {name: np.asarray(column, dtype=object)[keep] for name, column in table.items()}
+    return take(table, np.flatnonzero(keep))
+
+
+def jitter(X: Array, seed: int) -> np.ndarray:
+    """Return a small number for each person, made from their features."""
+    frame = to_frame(X, "X", "x").apply(
+        lambda c: c.astype(np.float64) if pd.api.types.is_numeric_dtype(c) else c.astype(str)
+    )
+    key = f"{int(seed):016d}"[-16:]
+    hashed = pd.util.hash_pandas_object(frame, index=False, hash_key=key).to_numpy()
+    return np.asarray(JITTER * (hashed / 2.0**64 - 0.5))

@@ -1,0 +1,138 @@
+"""How groups fare under a rule, what it costs, and what is said where a limit is not sure."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from otfair.decisions._limits import Family
+from otfair.decisions._margin import Promise, errors
+from otfair.decisions._rows import Row
+from otfair.decisions._tuning import Sample
+
+TIED = 0.002  # a share of people with one margin that may be why limits are missed
+
+
+class LimitWarning(UserWarning):
+    """A limit that is not met, or can't be promised for new people."""
+
+
+@dataclass(frozen=True)
+class GroupRate:
+    """How a group fares: its rate before and after, of the people who tuned the rule."""
+
+    name: str  # such as "sex=Female | y=1"
+    people: int
+    before: float
+    rate: float
+    low: float  # of its 95 % interval
+    high: float
+    new_error: float  # standard error of a new sample's rate around this one
+    promised: bool  # whether the limit is promised for new people
+    needed: int  # people of the group that a promise would take; 0 where there is one
+
+
+def rates_of(sample: Sample, promise: Promise, rows: Sequence[Row]) -> list[GroupRate]:
+    """Return the rates of all rows, before and after."""
+    before = sample.rates(sample.outcome(np.zeros(len(rows))))
+    outcome = sample.outcome(promise.rule.duals)
+    after = sample.rates(outcome)
+    reach = errors(sample, after, outcome) * float(ndtri(0.975))
+    people = (sample.observed != 0).sum(0)
+    found = []
+    for c, row in enumerate(rows):
+        ends = (0.0, 1.0) if row.kind == "group" else (-np.inf, np.inf)
+        low, high = np.clip([after[c] - reach[c], after[c] + reach[c]], *ends)
+        found.append(
+            GroupRate(
+                name=row.name,
+                people=int(people[c]),
+                before=float(before[c]),
+                rate=float(after[c]),
+                low=float(low),
+                high=float(high),
+                new_error=float(promise.error[c]),
+                promised=bool(promise.kept[c]),
+                needed=int(np.ceil(promise.needed[c])),
+            )
+        )
+    return found
+
+
+def accuracy(sample: Sample, outcome: np.ndarray, labels: np.ndarray, threshold: float) -> float:
+    """Return the share of right decisions, or of scores on the right side of the threshold."""
+    decided = outcome > (threshold if sample.soft else 0.5)
+    return float(sample.weight @ (decided == labels) / sample.weight.sum())
+
+
+def measured(sample: Sample, families: Sequence[Family], outcome: np.ndarray) -> dict[str, float]:
+    """Return largest difference, smallest ratio and overall rate of decisions or scores."""
+    rates = sample.rates(outcome)
+    gaps, ratios = [], []
+    for family in families:
+        own = rates[family.rows]
+        if family.target is None:
+            gaps.append(float(np.ptp(own)))
+            ratios.append(float(own.min() / own.max()) if own.max() > 0 else 1.0)
+        else:
+            gaps.append(float(np.abs(own - family.target).max()))
+    return {
+        "difference": max(gaps),
+        "ratio": min(ratios, default=np.nan),
+        "rate": float(sample.weight @ outcome / sample.weight.sum()),
+    }
+
+
+def warn(
+    sample: Sample, promise: Promise, groups: Sequence[GroupRate], confidence: float | None,
+    ties: str,
+) -> None:  # fmt: skip
+    """Warn where limits are missed, or can't be promised."""
+    unsure = [group for group in groups if group.needed]
+    if not promise.rule.met:
+        text = _missed(sample, promise, confidence, ties)
+    elif confidence is None:
+        return
+    elif unsure:
+        worst = max(unsure, key=lambda group: group.needed / max(group.people, 1))
+        more = f" and of {len(unsure) - 1} more groups" if len(unsure) > 1 else ""
+        text = (
+            f"the limit can't be promised for new people of {worst.name}{more}: it has "
+            f"{worst.people} people, and {confidence:.0%} confidence would take about "
+            f"{_rounded(worst.needed)}. Ask for a wider limit or less confidence, or bring more "
+            "people; `summary()` tells which groups it is promised for."
+        )
+    elif promise.confidence < confidence:
+        text = (
+            f"new people meet the limits with {promise.confidence:.0%} confidence, less than the "
+            f"{confidence:.0%} asked for. Ask for a wider limit or less confidence, or bring more "
+            "people."
+        )
+    else:
+        return
+    warnings.warn(text, LimitWarning, stacklevel=3)  # where `fit` was called
+
+
+def _missed(sample: Sample, promise: Promise, confidence: float | None, ties: str) -> str:
+    margins = sample.gain - sample.predicted @ promise.rule.duals
+    tied = np.unique(margins, return_counts=True)[1].max() / len(margins)
+    chance = (
+        f" Up to {tied:.1%} of people share one score and expected group, and so one decision; "
+        '`ties="random"` tells them apart by their features.'
+    )
+    by_ties = tied > TIED and ties != "random" and not sample.soft
+    margin = "with the margin for new people, " if confidence is not None else ""
+    return (
+        f"no rule that was found meets the limits: {margin}the nearest misses them by "
+        f"{promise.rule.excess:.2g}.{chance if by_ties else ''} Ask for a wider limit, or add "
+        "features that tell groups apart."
+    )
+
+
+def _rounded(people: int) -> int:
+    """Return a number of people to two digits."""
+    return round(people, -max(len(str(people)) - 2, 0))
