@@ -17,12 +17,18 @@ from sklearn.model_selection import train_test_split
 
 from otfair._io.arrays import Array, same_length
 from otfair._io.progress import track
-from otfair.geometry import PointCloud
-from otfair.losses import FairnessLoss, OTFLoss
+from otfair.losses import FairnessLoss, OTFLoss, cloud
 from otfair.metrics import DifferenceOf, ViolationOf, draw_counts, estimate, read_groups
 from otfair.models import FairClassifier, OTFBoostingClassifier, OTFClassifier, encoded_columns
-from otfair.notions import DemographicParity, EqualizedOdds, Notion, as_notion
-from otfair.tables import TableEncoder, read_two_classes, to_columns
+from otfair.notions import (
+    DemographicParity,
+    EqualizedOdds,
+    Notion,
+    as_notion,
+    known_people,
+    named_kinds,
+)
+from otfair.tables import TableEncoder, known_rows, read_two_classes, same_people, take_rows
 from otfair.transport import adjusted_otf
 
 ALPHAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -64,7 +70,8 @@ def tradeoff_curve(
     y : array-like of shape (n_samples,)
         Labels of two classes.
     sensitive_features : array-like or data frame
-        One or many sensitive columns.
+        One or many sensitive columns. People who lack a value are learnt from, and have no part in
+        fairness.
     notion : Notion or str, default=None
         The fairness notion; by default that of the `estimator`.
     regularizer : str or FairnessLoss, default=None
@@ -110,24 +117,25 @@ def tradeoff_curve(
     if sensitive_features is None:
         raise ValueError("`sensitive_features` are missing; pass one or many columns of them.")
     same_length("X", len(X), len(labels), "y")
-    people = len(to_columns(sensitive_features, "sensitive_features")[0].values)
-    same_length("sensitive_features", people, len(labels), "y")
+    known = known_rows(sensitive_features, "sensitive_features")
+    same_length("sensitive_features", len(known), len(labels), "y")
+    same_people({"X": X, "y": y, "sensitive_features": sensitive_features})
     fit, test = train_test_split(
         np.arange(len(labels)), test_size=test_size, random_state=random_state, stratify=labels
     )
-    parts, encoder = [_take(X, rows) for rows in (fit, test)], None
+    parts, encoder = [take_rows(X, rows) for rows in (fit, test)], None
     table = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(table, nw.DataFrame) and not isinstance(estimator, OTFBoostingClassifier):
         encoder = TableEncoder().set_output(transform="pandas").fit(parts[0])
         parts = [encoder.transform(part) for part in parts]
     estimator = _settle(estimator, notion, regularizer, encoder)
     split = [
-        (name, Z, labels[rows], _take(sensitive_features, rows))
+        (name, Z, labels[rows], take_rows(sensitive_features, rows))
         for name, Z, rows in (("train", parts[0], fit), ("test", parts[1], test))
     ]
     for name, _, known, sensitive in split:  # before training, which takes time
         try:
-            as_notion(estimator.notion).people(sensitive, known)
+            known_people(as_notion(estimator.notion), sensitive, known)
         except ValueError as error:
             raise ValueError(f"in the {name} part of the split, {error}") from None
     _, Z, known, sensitive = split[0]
@@ -170,16 +178,6 @@ def _settle(
     return settled
 
 
-def _take(table: Array, rows: np.ndarray) -> Array:
-    """Return some rows of a table or array of any kind."""
-    if isinstance(table, Mapping):
-        return {name: _take(column, rows) for name, column in table.items()}
-    native = nw.from_native(table, eager_only=True, allow_series=True, pass_through=True)
-    if isinstance(native, (nw.DataFrame, nw.Series)):
-        return native[rows].to_native()
-    return np.asarray(table)[rows]
-
-
 class Judge:
     """The people of one part of the split, ready to judge models with bootstrap intervals."""
 
@@ -190,16 +188,19 @@ class Judge:
         loss = model.regularizer
         if not isinstance(loss, OTFLoss):
             loss = OTFLoss(model.notion, model.epsilon, cost=model.cost, scale=model.scale)
-        self.geometry = PointCloud(model.cost_features_of(X), cost=loss.cost, scale=loss.scale)
         self.epsilon = loss.epsilon
-        self.constraints = c = as_notion(model.notion).constraints(sensitive, y)
+        notion, kinds = as_notion(model.notion), named_kinds(as_notion(model.notion))
+        notions = (notion, DemographicParity(**kinds), EqualizedOdds(**kinds))
+        self.people = [known_people(n, sensitive, y) for n in notions]
+        self.constraints = c = self.people[0].constraints()
+        weight, alike = self.people[0].weight, model.cost_features_of(X)
+        self.geometry = cloud(alike, weight, loss.cost, loss.scale)
         # Now, so that processes need not compute them again.
         self.geometry.soft_distances(
             c.column_types, self.epsilon, c.column_weight, len(c.type_names)
         )
-        notions = (as_notion(model.notion), DemographicParity(), EqualizedOdds())
-        self.people = [n.people(sensitive, y) for n in notions]
-        groups = [group.codes for group in read_groups(sensitive)[0]]
+        found, _, self.known = read_groups(sensitive, **kinds)
+        groups = [group.codes for group in found]
         self.differences = [DifferenceOf(groups), DifferenceOf(groups, y)] if groups else []
         counts = draw_counts(len(y), count, seed=0)
         self.weights = np.vstack([np.ones(len(y)), counts])  # (1 + B, n)
@@ -212,13 +213,14 @@ class Judge:
         each = [
             -np.where(self.y == 1, np.log(safe), np.log1p(-safe)),
             (h > 0.5) == self.y,
-            a.gradient * h,  # the cost is homogeneous in the scores, so these sum to it
         ]
-        means = W @ np.transpose(each) / W.sum(1)[:, None]  # (1 + B, 3)
+        means = W @ np.transpose(each) / W.sum(1)[:, None]  # (1 + B, 2)
+        # The cost is homogeneous in the scores, so that these sum to it.
+        cost = W @ (a.gradient * h) / (W @ self.known)
         ranks = np.unique(h, return_inverse=True)[1]
         others = np.array([self._by_group(h, ranks, w) for w in W])  # (1 + B, 6)
-        found = dict(zip(("log_loss", "accuracy", "otf_cost"), means.T))
-        found["otf_cost"] = np.maximum(found["otf_cost"], 0.0)  # as every true one is
+        found = dict(zip(("log_loss", "accuracy"), means.T))
+        found["otf_cost"] = np.maximum(cost, 0.0)  # as every true one is
         names = ("auc", "violation", "pdp", "peo", "dp_difference", "eo_difference")
         found |= dict(zip(names, others.T))
         out: dict[str, float] = {}
@@ -229,9 +231,10 @@ class Judge:
         return out
 
     def _by_group(self, h: np.ndarray, ranks: np.ndarray, w: np.ndarray) -> list[float]:
-        weight, decided = torch.tensor(w), h > 0.5  # a copy: processes may only read w
+        judged, decided = w * self.known, h > 0.5
+        weight = torch.from_numpy(judged)
         violations = [ViolationOf(replace(p, weight=weight))(h) for p in self.people]
-        differences = [of(decided, w) for of in self.differences] or [np.nan, np.nan]
+        differences = [of(decided, judged) for of in self.differences] or [np.nan, np.nan]
         return [_auc(ranks, self.y, w), *violations, *differences]
 
 

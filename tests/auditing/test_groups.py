@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -102,7 +104,9 @@ def test_columns_are_read_as_the_notion_says(codes, setting):
     sensitive = pd.DataFrame({"k": codes.astype(int)})
     a = audit(sensitive, notions=DemographicParity(**setting))
     assert a.worst == approx(violation(H, sensitive, DemographicParity(**setting)))
-    assert a.worst != approx(audit(sensitive).violations[0].value.value)
+    warned = pytest.warns(UserWarning, match="`categorical='k'`")
+    with nullcontext() if "continuous" in setting else warned:
+        assert a.worst != approx(audit(sensitive).violations[0].value.value)
     assert a.worst == audit(sensitive, notions="demographic_parity", **setting).worst
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from decimal import Decimal
 from pathlib import Path
@@ -13,7 +14,7 @@ from tables_for_commands import loans, otfair, write
 
 from otfair._io.rendering import to_json
 from otfair.cli._output import output_file, output_folder, text_table
-from otfair.cli._task import choose_features, read_label, read_notion, refuse_unusable
+from otfair.cli._task import choose_features, read_label, read_notion, read_task, refuse_unusable
 from otfair.notions import DemographicParity
 from otfair.tables._labels import positive_value, read_labels
 from otfair.tables._read import TableError, read_table
@@ -301,3 +302,54 @@ def test_a_folder_of_the_users_is_never_taken_for_a_file(tmp_path):
     ):
         pass
     assert (tmp_path / "record.json").is_dir()
+
+
+# What a sensitive column is taken for
+
+
+def kinds_said(tmp_path, frame, *sensitive):
+    table = write(frame, tmp_path / "t.csv")
+    options = [part for name in sensitive for part in ("--sensitive", name)]
+    return otfair(
+        "audit", table, "--score", "p", "--label", "granted", *options, "--bootstrap", 0,
+        "--features", "income",
+    )  # fmt: skip
+
+
+def test_the_kind_of_each_sensitive_column_is_said(tmp_path):
+    frame = loans(120).assign(race=np.arange(120) % 3 + 1.0, area=np.arange(120) % 15)
+    frame.loc[5, "race"] = None
+    said = kinds_said(tmp_path, frame, "sex", "race", "area:categorical", "age")
+    assert "sensitive: sex (2 groups), race (3 groups), area (15 groups), age (number)" in said.out
+    assert said.err.count("warning") == 0
+    doubtful = kinds_said(tmp_path, frame, "area")
+    assert "sensitive: area (number)" in doubtful.out
+    assert doubtful.err.count("otfair: warning: sensitive column 'area' is read as a number") == 1
+    assert "--sensitive area:categorical" in doubtful.err
+    sure = kinds_said(tmp_path, frame, "race:continuous")
+    assert "sensitive: race (number)" in sure.out
+    assert sure.err.count("warning") == 0
+
+
+def test_people_without_a_sensitive_value_stay_in_the_task(tmp_path):
+    frame = loans(120).assign(race=np.arange(120) % 3 + 1.0)
+    frame.loc[:9, "race"] = None
+    frame.loc[20, "granted"] = None
+    options = argparse.Namespace(
+        table=write(frame, tmp_path / "t.csv"), label="granted", positive=None, sensitive=["race"],
+        features=None, drop=["p"], notion=None, separator=None, encoding=None, decimal=".",
+        model="logistic", test_size=0.2, seed=0,
+    )  # fmt: skip
+    task = read_task(options)
+    assert len(task.y) == len(task.X) == len(task.sensitive) == 119
+    assert task.sensitive["race"].isna().sum() == 10
+    head = task.head()
+    assert "sensitive: race (3 groups)" in head
+    assert "note: 10 of 119 rows have no 'race': the model learns from them" in head
+    assert "note: 1 of 120 rows are left out: they have no 'granted'" in head
+    record = task.record(options)
+    assert (record["kinds"], record["missing_sensitive"]) == ({"race": "groups"}, 10)
+    frame["race"] = None
+    write(frame, tmp_path / "t.csv")
+    with pytest.raises(TableError, match="no row has a value in each of 'race'"):
+        read_task(options)

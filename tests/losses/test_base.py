@@ -208,3 +208,49 @@ def test_a_loop_over_small_batches_of_an_imbalanced_table_trains(make, notion):
             lacking += bool(loss.last.dropped)
         assert all(p.isfinite().all() for p in model.parameters())
     assert lacking > 5
+
+
+# People who lack a sensitive value
+
+
+@pytest.mark.parametrize("notion", ["demographic_parity", "equalized_odds"])
+@pytest.mark.parametrize("kind", LOSSES)
+def test_people_without_a_sensitive_value_have_no_part_in_the_penalty(kind, notion):
+    if kind is otfair.BarycenterLoss and notion != "demographic_parity":
+        return
+    rng = np.random.default_rng(0)
+    n = 80
+    X, y = rng.normal(size=(n, 3)), rng.integers(0, 2, n)
+    codes = rng.integers(1, 4, n)
+    race = pd.Series(codes * 1.0).mask(rng.random(n) < 0.2)
+    known = race.notna().to_numpy(copy=True)
+    logits = torch.from_numpy(rng.normal(size=n))
+
+    def slope(loss, z, **more):
+        z = z.clone().requires_grad_()
+        value = loss(z, **more)
+        return float(value.detach()), torch.autograd.grad(value, z)[0]
+
+    loss = kind(notion).fit(X, race, y)
+    alone = kind(notion).fit(X[known], codes[known].astype(str), y[known])
+    value, gradient = slope(loss, logits)
+    expected, others = slope(alone, logits[known])
+    assert value == pytest.approx(expected, rel=1e-9)
+    assert not gradient[~known].any()
+    np.testing.assert_allclose(gradient[known], others, rtol=1e-6, atol=1e-12)
+    # A batch of which nothing is known has no penalty; one with some has that of these.
+    value, gradient = slope(loss, logits[~known], index=np.flatnonzero(~known))
+    assert (value, bool(gradient.any())) == (0.0, False)
+    some = np.arange(0, n, 2)
+    own = np.searchsorted(np.flatnonzero(known), some[known[some]])
+    value, _ = slope(loss, logits[some], index=some)
+    assert value == pytest.approx(slope(alone, logits[known][own], index=own)[0], rel=1e-6)
+
+
+def test_rows_of_another_order_are_refused_by_their_indexes():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(6, 2)), index=list("abcdef"))
+    sex = pd.Series(["f", "m"] * 3, index=X.index)
+    with pytest.raises(ValueError, match="`sensitive` has the same labels in another order"):
+        otfair.OTFLoss("demographic_parity").fit(X, sex[::-1])
+    with pytest.raises(ValueError, match="`labels` has other labels"):
+        otfair.NormLoss("equalized_odds").fit(None, sex, pd.Series([0, 1] * 3, index=range(4, 10)))

@@ -82,7 +82,7 @@ def test_a_group_without_people_of_a_label_is_not_compared_within_it():
         ),
         ({"sensitive_features": np.arange(200)}, "200 distinct ones, from 0 to 199"),
         ({"sensitive_features": ["a"] * 200}, "only one group"),
-        ({"sensitive_features": ["a"] * 199 + [None]}, "missing"),
+        ({"sensitive_features": ["a"] * 199 + [None]}, "only one group"),
         ({"scores": np.full(200, np.nan)}, "`scores` must be finite"),
         ({"scores": np.zeros(199)}, r"received shape \(199,\)"),
         ({"labels": None}, "pass `labels`"),
@@ -107,3 +107,30 @@ def test_crossed_columns_are_what_fairlearn_takes_several_for():
         y, h > 0.5, sensitive_features={"race": table["race"], "sex": sex}
     )
     assert otfair.equalized_odds_difference(h, crossed, y) == pytest.approx(theirs, abs=1e-12)
+
+
+def test_people_without_a_value_are_left_out_and_rows_must_be_the_same_people():
+    h, table, y = sample()
+    race = pd.Series(table["race"], dtype=object).mask(np.arange(200) % 6 == 0)
+    rest = race.notna().to_numpy()
+    for S in (race, race.to_numpy(), {"race": list(race)}):
+        found = otfair.equalized_odds_difference(h, S, y)
+        expected = otfair.equalized_odds_difference(h[rest], table["race"][rest], y[rest])
+        assert found == pytest.approx(expected, abs=1e-12)
+    with pytest.raises(ValueError, match="`scores`"):
+        otfair.demographic_parity_difference(pd.Series(h), pd.Series(table["race"])[::-1])
+    with pytest.raises(ValueError, match="`labels` has the same labels in another order"):
+        otfair.equalized_odds_difference(h, race, pd.Series(y)[::-1])
+
+
+def test_many_codes_are_groups_where_the_caller_says_so():
+    h, _, y = sample()
+    codes = {"area": np.arange(200) % 12}
+    expected = otfair.demographic_parity_difference(h, codes["area"].astype(str))
+    assert otfair.demographic_parity_difference(h, codes, categorical="area") == expected
+    named = np.where(y == 1, "yes", "no")
+    found = otfair.equalized_odds_difference(h, codes, named, categorical="area")
+    assert found == otfair.equalized_odds_difference(h, codes["area"].astype(str), y)
+    warned = pytest.warns(UserWarning, match="'area' is read as a number")
+    with warned, pytest.raises(ValueError, match="categorical='area'"):
+        otfair.demographic_parity_difference(h, codes)

@@ -14,7 +14,11 @@ from sklearn import config_context
 from sklearn.exceptions import UndefinedMetricWarning, UnsetMetadataPassedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer, roc_auc_score
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
+from sklearn.model_selection import (
+    GridSearchCV,
+    StratifiedKFold,
+    cross_validate,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
@@ -275,3 +279,41 @@ def test_metric_frame_shows_nan_where_there_is_one_group(people):
         )
     assert frame.by_group.isna().all()
     assert 0 < frame.overall < 1
+
+
+# Input that would be misread
+
+
+def test_rows_of_another_order_are_refused_by_their_indexes(people):
+    X, y, S = people
+    model = LogisticRegression().fit(X, y)
+    labels, sex = pd.Series(y), S["sex"].sample(frac=1, random_state=0)
+    with pytest.raises(ValueError, match="`sensitive_features` has the same labels in another"):
+        otfair.pdp_scorer(model, X, labels, sensitive_features=sex)
+    with pytest.raises(ValueError, match="`sensitive_features` has the same labels in another"):
+        otfair.pdp_scorer.metric(labels, labels, sensitive_features=sex)
+
+
+def test_people_without_a_sensitive_value_are_left_out(people):
+    X, y, S = people
+    model = LogisticRegression().fit(X, y)
+    gone = np.arange(len(y)) % 7 == 0
+    gaps = S.astype({"sex": object, "origin": object})
+    gaps.loc[gone, "sex"] = None
+    for scorer in SCORERS.values():
+        expected = scorer(model, X[~gone], y[~gone], sensitive_features=S[~gone])
+        assert scorer(model, X, y, sensitive_features=gaps) == pytest.approx(expected, abs=1e-12)
+    alone = gaps.assign(sex=np.where(gaps["sex"] == "Male", "Male", None))
+    with pytest.warns(UndefinedMetricWarning, match="is Male for all"):
+        assert np.isnan(otfair.pdp_scorer(model, X, y, sensitive_features=alone))
+
+
+def test_differences_of_codes_follow_the_notion_of_a_scorer(people):
+    X, y, _ = people
+    model, codes = LogisticRegression().fit(X, y), pd.DataFrame({"area": np.arange(len(y)) % 12})
+    notion = otfair.DemographicParity(categorical="area")
+    scorer = otfair.make_fair_scorer(None, notion, max_violation=0.0, price=1.0)
+    h = model.predict_proba(X)[:, 1]
+    expected = otfair.pdp_violation(h, codes.astype(str))
+    assert scorer(model, X, y, sensitive_features=codes) == pytest.approx(-expected)
+    assert otfair.pdp_violation(h, codes, categorical="area") == pytest.approx(expected)

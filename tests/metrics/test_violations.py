@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import otfair
@@ -70,3 +71,89 @@ def test_scores_that_are_no_numbers_have_no_violation(bad):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert np.isnan(violation(wrong))
+
+
+# Input that would be misread
+
+
+def test_codes_are_groups_whatever_their_type():
+    # Floats were numbers once, and the correlation with a code says nothing of its groups.
+    rng = np.random.default_rng(3)
+    codes = rng.integers(1, 4, 400)
+    h = np.where(codes == 2, 0.2, 0.6) + rng.uniform(0, 0.1, 400)
+    y = rng.integers(0, 2, 400)
+    truth = otfair.pdp_violation(h, codes.astype(str))
+    assert truth > 0.9
+    for S in (codes, codes.astype(float), codes.astype(object), pd.Series(codes * 1.0)):
+        assert otfair.pdp_violation(h, S) == pytest.approx(truth, rel=1e-12)
+    gaps = pd.Series(codes * 1.0).mask(np.arange(400) % 9 == 0)
+    rest = gaps.notna().to_numpy()
+    expected = otfair.pdp_violation(h[rest], codes[rest].astype(str))
+    for S in (gaps, gaps.to_numpy(), gaps.astype("Int64"), {"race": list(gaps)}):
+        assert otfair.pdp_violation(h, S) == pytest.approx(expected, rel=1e-12)
+    expected = otfair.peo_violation(h[rest], codes[rest].astype(str), y[rest])
+    assert otfair.peo_violation(h, gaps, y) == pytest.approx(expected, rel=1e-12)
+
+
+def test_one_hot_columns_of_any_type_have_the_same_violation():
+    h, table, y = sample()
+    onehot = np.stack([table["race"] == v for v in "abc"], 1)
+    expected = otfair.peo_violation(h, table["race"], y)
+    for kind in (bool, int, float):
+        assert otfair.peo_violation(h, onehot.astype(kind), y) == pytest.approx(expected)
+
+
+def test_metrics_and_audits_agree_on_tables_of_every_kind():
+    rng = np.random.default_rng(0)
+    n = 300
+    h, y = rng.uniform(size=n), rng.integers(0, 2, n)
+    mixed = np.array([1, "one", 2.5, True], dtype=object)[rng.integers(0, 4, n)]
+    columns = {
+        "floats": pd.Series(rng.integers(1, 5, n) * 1.0).mask(rng.random(n) < 0.1),
+        "mixed": pd.Series(mixed),
+        "text": pd.Series(rng.choice(["a", None, "b"], n)),
+        "category": pd.Series(rng.choice(["a", "b", "c"], n), dtype="category"),
+        "flag": pd.Series(rng.random(n) < 0.5),
+        "age": pd.Series(rng.integers(18, 80, n)),
+    }
+    named = np.where(y == 1, "yes", "no")
+    for name, column in columns.items():
+        S = pd.DataFrame({name: column})
+        found = otfair.audit(h, sensitive_features=S, labels=named, n_bootstrap=0)
+        summary = found.summary().set_index("notion")["violation"]
+        assert otfair.pdp_violation(h, S) == pytest.approx(summary["demographic_parity"]), name
+        assert otfair.peo_violation(h, S, named) == pytest.approx(summary["equalized_odds"]), name
+        if name != "age":
+            gap = found.violations[0].rate_difference.value
+            assert otfair.demographic_parity_difference(h, S) == pytest.approx(gap), name
+
+
+def test_rows_of_another_order_are_refused_by_their_indexes():
+    h, table, y = sample()
+    race, scores = pd.Series(table["race"], index=range(50, 250)), pd.Series(h, range(50, 250))
+    known = otfair.pdp_violation(scores, race)
+    shuffled = race.sample(frac=1, random_state=0)
+    with pytest.raises(ValueError, match="same labels in another order than that of `scores`"):
+        otfair.pdp_violation(scores, shuffled)
+    with pytest.raises(ValueError, match="`labels` has other labels than"):
+        otfair.peo_violation(h, race, pd.Series(y, index=range(1, 201)))
+    with pytest.raises(ValueError, match="`sample_weight` has the same labels in another"):
+        otfair.pdp_violation(scores, race, pd.Series(np.ones(200), index=shuffled.index))
+    assert otfair.pdp_violation(scores, shuffled.loc[scores.index]) == known
+    assert otfair.pdp_violation(h, race.reset_index(drop=True)) == known
+
+
+def test_many_codes_are_a_number_with_a_warning():
+    rng = np.random.default_rng(0)
+    h, area = rng.uniform(size=300), rng.integers(0, 12, 300)
+    with pytest.warns(UserWarning, match="`categorical='area'`"):
+        number = otfair.pdp_violation(h, {"area": area})
+    assert number == otfair.pdp_violation(h, {"area": area}, continuous="area")
+    groups = otfair.pdp_violation(h, {"area": area}, categorical="area")
+    assert groups == pytest.approx(otfair.pdp_violation(h, {"area": area.astype(str)}))
+
+
+def test_labels_that_do_not_tell_which_is_positive_are_refused():
+    h, table, y = sample()
+    with pytest.raises(ValueError, match="must be binary; received 2 values"):
+        otfair.peo_violation(h, table, np.where(y == 1, "left", "right"))

@@ -6,6 +6,7 @@ from inspect import signature
 
 import lightgbm
 import numpy as np
+import pandas as pd
 import pytest
 import xgboost
 from scipy.special import expit
@@ -364,3 +365,28 @@ def test_adult(data_home):
     assert np.diff(violations).max() <= 0.05 * violations[0]
     assert violations[-1] < 0.2 * violations[0]
     assert aucs.min() > 0.85
+
+
+def test_people_without_a_sensitive_value_are_in_the_cross_entropy_alone(people):
+    X, y, s = people
+    gaps = s.astype(object).mask(np.arange(len(s)) % 4 == 0)
+    known = gaps.notna().to_numpy(copy=True)
+    w = np.random.default_rng(0).integers(1, 3, len(s)).astype(float)
+    z = margins_of(people)
+    objective = OTFObjective(alpha=0.5, balance=5.0).fit(X, gaps, y, w)
+    free = OTFObjective(alpha=0.0, balance=5.0).fit(X, s, y, w)
+    (first, second), (expected, curvature) = objective(y, z), free(y, z)
+    np.testing.assert_allclose(second, curvature)
+    np.testing.assert_allclose(first[~known], expected[~known])
+    assert (first[known] != expected[known]).any()
+    alone = OTFObjective(alpha=0.5, balance=5.0).fit(X[known], s[known], y[known], w[known])
+    for name in ("penalty", "violation"):
+        value = objective.metric(name).value(y, z)
+        assert value == pytest.approx(alone.metric(name).value(y[known], z[known]), rel=1e-6)
+    assert objective.base_score == pytest.approx(w @ y / w.sum())
+
+
+def test_rows_of_another_order_are_refused_by_their_indexes(people):
+    X, y, s = people
+    with pytest.raises(ValueError, match="`labels` has the same labels in another order"):
+        OTFObjective(alpha=0.5).fit(X, s, pd.Series(y)[::-1])

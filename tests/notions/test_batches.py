@@ -99,7 +99,7 @@ def test_integers_of_many_values_stay_numbers_in_a_batch_of_few():
 
 def test_numbers_in_a_matrix_stay_numbers_in_a_batch_of_zeros_and_ones():
     memory, parity = Memory(), DemographicParity()
-    memory.people(parity, np.array([0.0, 1.0, 2.0]), None)
+    memory.people(parity, np.array([0.0, 1.0, 2.5]), None)
     row = memory.people(parity, np.array([0.0, 0.0, 1.0]), None).constraints().matrix[0]
     np.testing.assert_allclose(row, np.array([-1, -1, 2]) / np.sqrt(2))  # (S - mean) / std
     fresh = Memory().people(parity, np.array([0.0, 0.0, 1.0]), None).constraints().matrix[0]
@@ -141,8 +141,20 @@ def test_codes_stay_codes_in_a_batch_that_looks_one_hot():
     codes = torch.tensor([[0, 0], [1, 0], [0, 1], [1, 1]])
     first = memory.people(parity, codes, None).names
     assert memory.people(parity, codes[1:3], None).names == first
-    # Floats are never codes.
-    assert memory.people(parity, codes.float(), None).names == ("group0", "group1")
+    # The type of numbers makes no difference; before anything else was seen, zeros and ones of
+    # floats are one-hot columns.
+    assert memory.people(parity, codes.float(), None).names == first
+    assert Memory().people(parity, codes.float(), None).names == ("group0", "group1")
+
+
+def test_few_whole_numbers_in_a_matrix_of_floats_are_codes():
+    codes = np.array([[1.0, 0.0], [2.0, 1.0], [3.0, 1.0]])
+    names = ("group0=1", "group0=2", "group0=3", "group1")  # the second column is one-hot
+    for S in (codes, torch.from_numpy(codes)):
+        assert as_encoded(DemographicParity(), S).constraints(S).names == names
+        assert Memory().people(DemographicParity(), S, None).names == names
+    many = np.arange(11.0)[:, None]
+    assert as_encoded(DemographicParity(), many).constraints(many).names == ("group",)
 
 
 def test_crossed_integer_columns_are_the_crossed_attributes():

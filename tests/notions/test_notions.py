@@ -57,7 +57,11 @@ def random_people(seed: int):
         "race": rng.integers(0, 4, n),
         "age": np.round(rng.normal(40, 10, n), int(rng.integers(0, 3))) + 0.25,
     }
-    sensitive["sex"][:2], sensitive["race"][:2], sensitive["age"][:2] = ["F", "M"], [0, 1], [1, 2]
+    sensitive["sex"][:2], sensitive["race"][:2], sensitive["age"][:2] = (
+        ["F", "M"],
+        [0, 1],
+        [1.5, 2.5],
+    )
     labels = rng.integers(0, 2, n)
     weight = [np.ones(n), rng.integers(0, 3, n), rng.random(n) + 0.01][int(rng.integers(3))]
     weight = np.asarray(weight, dtype=float)
@@ -223,7 +227,7 @@ def test_crossing_compares_each_combination_with_everybody():
         (np.arange(10), True),
         (np.arange(11), False),
         (np.arange(12) % 2 * 1000, True),
-        (np.arange(12) % 2 * 1.0, False),
+        (np.arange(12) % 2 * 1.0, True),
         (np.arange(12).astype(np.float32), False),
         (np.arange(12) % 2 == 0, True),
         (np.arange(12).astype(str), True),
@@ -235,9 +239,10 @@ def test_crossing_compares_each_combination_with_everybody():
         (pl.Series(np.arange(12)), False),
         (pl.Series(np.arange(12).astype(str), dtype=pl.Categorical), True),
         (torch.arange(12) % 2, True),
-        ((torch.arange(12) % 2).float(), False),
+        ((torch.arange(12) % 2).float(), True),
         ((torch.arange(12) % 2).bool(), True),
-        ([0, 1, 1.0], False),
+        ([0, 1, 1.0], True),
+        ([0, 1, 1.5], False),
         ([0, 1, True], True),
     ],
 )

@@ -270,3 +270,44 @@ def test_the_violation_of_a_notion_is_that_of_its_own_columns():
         for end in ("", "_low", "_high"):
             assert curve[f"{part}_violation{end}"][0] == pytest.approx(alone[f"{part}_pdp{end}"][0])
     assert curve["test_pdp"][0] >= curve["test_violation"][0]
+
+
+@pytest.mark.slow
+def test_people_without_a_sensitive_value_are_learnt_from_and_not_judged_by(data):
+    sex = data.sensitive_features["sex"].astype(object)
+    gaps = sex.mask(np.arange(900) % 6 == 0).to_frame()
+    settings = {"alphas": [0, 0.7], "n_bootstrap": 3}
+    curve = otfair.tradeoff_curve(data.X, data.y, sensitive_features=gaps, **settings)
+    fit, test = train_test_split(np.arange(900), test_size=0.2, random_state=0, stratify=data.y)
+    encoder = otfair.TableEncoder().fit(data.X.iloc[fit])
+    Z = [np.asarray(encoder.transform(data.X.iloc[rows])) for rows in (fit, test)]
+    path = otfair.OTFClassifier().fit_path(Z[0], data.y[fit], gaps.iloc[fit], [0.0, 0.7])
+    known = gaps["sex"].notna().to_numpy()[test]
+    for (_, row), model in zip(curve.iterrows(), path):
+        h = model.predict_proba(Z[1])[:, 1]
+        assert row["test_auc"] == pytest.approx(roc_auc_score(data.y[test], h), abs=1e-9)
+        some, groups = h[known], sex.iloc[test][known]
+        assert row["test_pdp"] == pytest.approx(otfair.pdp_violation(some, groups), abs=1e-9)
+        gap = otfair.demographic_parity_difference(some, groups)
+        assert row["test_dp_difference"] == pytest.approx(gap, abs=1e-12)
+        c = otfair.DemographicParity().constraints(groups)
+        cost = otfair.adjusted_otf(some, otfair.PointCloud(Z[1][known]), c).value / known.sum()
+        assert row["test_otf_cost"] == pytest.approx(cost, rel=1e-4, abs=1e-9)
+
+
+def test_rows_of_another_order_are_refused_by_their_indexes(data):
+    sex = data.sensitive_features["sex"].sample(frac=1, random_state=0)
+    with pytest.raises(ValueError, match="`sensitive_features` has the same labels in another"):
+        otfair.tradeoff_curve(data.X, data.y, sensitive_features=sex)
+
+
+@pytest.mark.slow
+def test_columns_are_read_as_the_notion_says(data):
+    area = pd.DataFrame({"area": np.arange(900) % 12})
+    settings = {"alphas": [0], "n_bootstrap": 2}
+    notion = otfair.DemographicParity(categorical="area")
+    found = otfair.tradeoff_curve(
+        data.X, data.y, sensitive_features=area, notion=notion, **settings
+    )
+    texts = otfair.tradeoff_curve(data.X, data.y, sensitive_features=area.astype(str), **settings)
+    pd.testing.assert_frame_equal(found, texts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,23 +12,23 @@ import pandas as pd
 from otfair._io.arrays import ArgumentError, Array, check_weight, same_length
 from otfair.auditing._statistics import quantile_codes, range_names
 from otfair.tables import (
-    MAX_CATEGORICAL_INTEGERS,
+    MAX_CODES,
     MAX_GROUPS,
     Column,
     Columns,
-    chosen_names,
+    Kind,
     is_number,
-    looks_categorical,
     named,
     outcomes,
     percentages,
+    plain_text,
     read_labels,
+    sensitive_kinds,
     to_columns,
     to_frame,
     to_series,
 )
 
-LARGEST_WHOLE = 2**53  # beyond it, floats skip integers
 ROUNDING = 1e-3  # what scores may exceed [0, 1] by and still look like probabilities
 SIGMOID = "apply the sigmoid, 1 / (1 + exp(-s))"
 
@@ -198,22 +198,15 @@ def _sensitive(
                 "them into text, as with `.map(str)`, or pass one column for each place."
             )
     columns = named(to_columns(frame, "sensitive_features"))
-    numbers = chosen_names(continuous, columns, "continuous")
-    groups = chosen_names(categorical, columns, "categorical")
-    if both := sorted(numbers & groups):
-        raise ValueError(
-            f"sensitive columns {both} are named as both continuous and categorical, by `audit` or "
-            "by its notions, and an audit reads a column in one way. Name them once."
-        )
-    out = []
+    kinds, out = sensitive_kinds(columns, continuous, categorical), []
     for column in columns:
-        name, column = str(column.name), _whole_again(column)
-        if name in numbers and column.values.dtype.kind not in "biuf":
+        name, is_group = str(column.name), kinds[str(column.name)] is Kind.GROUP
+        if not is_group and column.values.dtype.kind not in "biuf":
             raise ValueError(
                 f"sensitive column {name!r} is named as continuous but holds text, such as "
                 f"{str(column.values[0])!r}; convert it to numbers first."
             )
-        if name in numbers or not (name in groups or looks_categorical(column)):
+        if not is_group:
             if np.ptp(values := column.values.astype(np.float64)) == 0:
                 raise ValueError(
                     f"sensitive column {name!r} has only one value here, {values[0]:.6g}; there is "
@@ -221,8 +214,10 @@ def _sensitive(
                 )
             out.append(Column(name, values))
             continue
-        texts = column.values.astype(str)
-        in_order = column.categories or map(str, np.unique(column.values).tolist())
+        found, codes = np.unique(column.values, return_inverse=True)
+        plain = [plain_text(value) for value in found.tolist()]
+        texts = np.array(plain)[codes]
+        in_order = column.categories or plain
         used = set(texts)
         present = [value for value in dict.fromkeys(in_order) if value in used]
         if len(present) > MAX_GROUPS:
@@ -239,24 +234,15 @@ def _sensitive(
     return tuple(out)
 
 
-def _whole_again(column: Column) -> Column:
-    """Return whole numbers as integers, of which a gap had made floats."""
-    values = column.values
-    whole = values.dtype.kind == "f" and (values == values.round()).all()
-    if not whole or np.abs(values).max() > LARGEST_WHOLE:
-        return column
-    return replace(column, values=values.astype(np.int64))
-
-
 def _control(column: pd.Series[Any], weight: np.ndarray) -> Column:
     """Return a control as text; numbers of many values become quarters."""
     name = str(column.name)
-    if is_number(column) and column.nunique() > MAX_CATEGORICAL_INTEGERS:
+    if is_number(column) and column.nunique() > MAX_CODES:
         values = column.to_numpy(np.float64)
         codes = quantile_codes(values, 4, weight)
         names = range_names(values, codes)
         return Column(name, np.array(names)[codes], tuple(names))
-    texts = column.astype(object).map(str).to_numpy(str)
+    texts = column.astype(object).map(plain_text).to_numpy(str)
     found = np.unique(texts).tolist()
     if len(found) > MAX_GROUPS:
         raise ValueError(

@@ -8,7 +8,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from otfair.tables import MAX_GROUPS, Table, TableError, is_number, nearest, plain_text, shown
+from otfair.tables import (
+    MAX_GROUPS,
+    Column,
+    Kind,
+    Table,
+    TableError,
+    is_number,
+    nearest,
+    plain_text,
+    sensitive_kinds,
+    shown,
+)
 
 
 def require_columns(table: Table, names: Iterable[str], option: str) -> list[str]:
@@ -49,8 +60,8 @@ def named_columns(table: Table, given: Iterable[str], option: str) -> list[str]:
 def read_sensitive(table: Table, given: Iterable[str]) -> pd.DataFrame:
     """Return sensitive columns given as "sex", "age:continuous" or "code:categorical".
 
-    A column whose name holds a colon is meant where the whole text is its name. Numbers that are
-    to be groups become text; those that are to be continuous become floats.
+    A column whose name holds a colon is meant where the whole text is its name. A column of floats
+    is a number; every other one, of text or whole numbers, is groups.
     """
     out: dict[str, Any] = {}
     for text in given:
@@ -77,12 +88,28 @@ def read_sensitive(table: Table, given: Iterable[str]) -> pd.DataFrame:
 
 
 def continuous_names(sensitive: pd.DataFrame) -> list[str]:
-    """Return which columns of `read_sensitive` are numbers rather than groups for sure."""
+    """Return which columns of `read_sensitive` are numbers rather than groups."""
     return [str(c) for c in sensitive if sensitive[c].dtype == np.float64]
 
 
+def kind_names(sensitive: pd.DataFrame) -> dict[str, str]:
+    """Return what each column of `read_sensitive` is taken for, "groups" or "number"."""
+    numbers = continuous_names(sensitive)
+    kinds = {str(c): Kind.NUMBER if str(c) in numbers else Kind.GROUP for c in sensitive}
+    return {name: kind.value for name, kind in kinds.items()}
+
+
+def say_kinds(sensitive: pd.DataFrame) -> str:
+    """Say what the columns of `read_sensitive` are taken for: "sex (2 groups), age (number)"."""
+    counts = {c: f"{sensitive[c].nunique()} " for c in sensitive}
+    return ", ".join(
+        f"{shown(name)} ({'' if kind == Kind.NUMBER.value else counts[name]}{kind})"
+        for name, kind in kind_names(sensitive).items()
+    )
+
+
 def _as_kind(table: Table, name: str, kind: str) -> Any:
-    """Return a sensitive column as floats, integers or text; missing values stay missing."""
+    """Return a sensitive column as floats, whole numbers or text; gaps stay missing."""
     column = table.frame[name]
     gaps, numeric = column.isna(), is_number(column)
     if kind == "continuous":
@@ -95,15 +122,17 @@ def _as_kind(table: Table, name: str, kind: str) -> Any:
             )
         return column.astype(np.float64)
     if kind == "" and numeric:
-        whole = (column[~gaps].astype(np.float64) % 1 == 0).all()
-        # A gap would make floats of integers, and floats are never groups.
-        return column.astype(("Int64" if gaps.any() else np.int64) if whole else np.float64)
+        kinds = sensitive_kinds([Column(name, column[~gaps].to_numpy(np.float64))])
+        if kinds[name] is Kind.NUMBER:
+            return column.astype(np.float64)
+        return column.astype("Int64" if gaps.any() else np.int64)
     text = column.astype(object)
     text[~gaps] = [plain_text(v) for v in text[~gaps]]
     return text.where(~gaps, None)
 
 
 def without_gaps(frame: pd.DataFrame, rows: Any) -> pd.DataFrame:
-    """Return rows of sensitive columns that have no gap, with plain integers."""
+    """Return some rows of sensitive columns, with plain integers where there is no gap."""
     kept: pd.DataFrame = frame[rows].reset_index(drop=True)
-    return kept.astype({c: np.int64 for c in kept if isinstance(kept[c].dtype, pd.Int64Dtype)})
+    nullable = [c for c in kept if isinstance(kept[c].dtype, pd.Int64Dtype)]
+    return kept.astype({c: np.int64 for c in nullable if not kept[c].isna().any()})

@@ -12,13 +12,13 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 
+from otfair.cli._columns import continuous_names
 from otfair.cli._task import Task, smaller
 from otfair.metrics import (
     demographic_parity_difference,
     equalized_odds_difference,
     pdp_violation,
     peo_violation,
-    read_groups,
     violation,
 )
 from otfair.models import BOOSTERS, OTFBoostingClassifier, OTFClassifier
@@ -82,7 +82,8 @@ def judge(scores: np.ndarray, part: Task, notion: Notion) -> dict[str, float]:
     """Judge scores: how good and how fair; differences of decisions are between groups only."""
     y, sensitive = part.y, part.sensitive
     decided = scores > 0.5
-    groups = sensitive[[str(g.name) for g in read_groups(sensitive)[0]]]
+    numbers = continuous_names(sensitive)
+    groups = sensitive.drop(columns=numbers)
     none = float("nan")
     return {
         "violation": violation(scores, sensitive, notion, y),
@@ -90,8 +91,8 @@ def judge(scores: np.ndarray, part: Task, notion: Notion) -> dict[str, float]:
         "accuracy": float(accuracy_score(y, decided)),
         "log_loss": float(log_loss(y, np.clip(scores, 1e-15, 1 - 1e-15))),
         "positive_rate": float(decided.mean()),
-        "pdp": pdp_violation(scores, sensitive),
-        "peo": peo_violation(scores, sensitive, y),
+        "pdp": pdp_violation(scores, sensitive, continuous=numbers),
+        "peo": peo_violation(scores, sensitive, y, continuous=numbers),
         "dp_difference": demographic_parity_difference(decided, groups) if len(groups.T) else none,
         "eo_difference": equalized_odds_difference(decided, groups, y) if len(groups.T) else none,
     }

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import reduce
+from operator import and_
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -16,12 +17,19 @@ import pandas as pd
 
 from otfair import __version__
 from otfair.auditing import Audit
-from otfair.cli._columns import named_columns, read_sensitive, require_columns, without_gaps
+from otfair.cli._columns import (
+    continuous_names,
+    kind_names,
+    named_columns,
+    read_sensitive,
+    require_columns,
+    say_kinds,
+    without_gaps,
+)
 from otfair.cli._options import UsageError
 from otfair.datasets import list_datasets, load_dataset
-from otfair.notions import DemographicParity, Notion, as_notion
+from otfair.notions import NOTIONS, DemographicParity, Notion
 from otfair.tables import (
-    Column,
     Kind,
     Reason,
     Table,
@@ -34,7 +42,6 @@ from otfair.tables import (
     label_values,
     likely_positive,
     listed,
-    looks_categorical,
     plain_text,
     positive_value,
     read_labels,
@@ -45,6 +52,7 @@ from otfair.tables import (
 )
 
 SAVED_LABEL = "label"  # what to call the label of a dataset
+UNKNOWN = "have no {}: the model learns from them, and they have no part in its fairness"
 
 
 @dataclass(frozen=True)
@@ -71,11 +79,11 @@ class Task:
     def head(self) -> str:
         """Say in a few lines what is used."""
         n, p = self.X.shape
-        groups = ", ".join(shown(str(c)) for c in self.sensitive.columns)
-        used = f"{self.table.source}: {n} people, {p} features; sensitive: {groups}"
+        used = f"{self.table.source}: {n} people, {p} features"
+        sensitive = f"sensitive: {say_kinds(self.sensitive)}"
         share = f"{self.label.positive!r} is positive ({100 * self.y.mean():.1f} %)"
         label = f"label {self.label.name!r}: {share}, {self.label.negative!r} is not"
-        return "\n".join([used, label, *(f"note: {note}" for note in self.notes)])
+        return "\n".join([used, sensitive, label, *(f"note: {note}" for note in self.notes)])
 
     def record(self, options: argparse.Namespace) -> dict[str, Any]:
         """Return what the record of a command says first."""
@@ -84,6 +92,8 @@ class Task:
             "table": {"source": self.table.source, "sha256": self.table.sha256},
             "label": asdict(self.label),
             "sensitive": options.sensitive,
+            "kinds": kind_names(self.sensitive),
+            "missing_sensitive": int(self.sensitive.isna().any(axis=1).sum()),
             "features": list(self.X.columns),
             "notes": self.notes,
             "notion": self.notions,
@@ -113,8 +123,8 @@ def load(options: argparse.Namespace) -> tuple[Table, list[str] | None]:
 
 def read_task(options: argparse.Namespace) -> Task:
     """Read the people that the options of `fit` and `curve` describe."""
-    table, known = load(options)
-    name = options.label or (SAVED_LABEL if known else None)
+    table, own = load(options)
+    name = options.label or (SAVED_LABEL if own else None)
     if name is None:
         raise UsageError("--label is missing: name the column that is to be predicted")
     require_columns(table, [name], "--label")
@@ -122,14 +132,17 @@ def read_task(options: argparse.Namespace) -> Task:
     if name in sensitive:
         raise TableError(f"{name!r} is both --label and --sensitive; it can be one of them.")
     features, notes = choose_features(
-        table, [name, *sensitive.columns], options.features, options.drop, known
+        table, [name, *sensitive.columns], options.features, options.drop, own
     )
-    rows, dropped = complete_rows(pd.concat([table.frame[[name]], sensitive], axis=1))
+    rows, dropped = complete_rows(table.frame[[name]])
+    whole, unknown = complete_rows(sensitive[rows], UNKNOWN)
     labels = table.frame.loc[rows, name].reset_index(drop=True)
     y, label, said = read_label(labels, options.positive)
     X = table.frame.loc[rows, features].reset_index(drop=True)
     people = without_gaps(sensitive, rows)
-    copies, warned = find_copies(X, people, labels, y, named=options.features is not None)
+    known, groups = (part[whole].reset_index(drop=True) for part in (X, people))
+    told = labels[whole].reset_index(drop=True)
+    copies, warned = find_copies(known, groups, told, y[whole], options.features is not None)
     for line in warned:
         warnings.warn(line, stacklevel=2)  # now, and not only when all is done
     if len(copies) == len(features):
@@ -141,7 +154,7 @@ def read_task(options: argparse.Namespace) -> Task:
         label=label,
         table=table,
         notions=options.notion or [DemographicParity.name],
-        notes=(*dropped, *notes, *warned, *said),
+        notes=(*dropped, *unknown, *notes, *warned, *said),
     )
 
 
@@ -155,9 +168,7 @@ def find_copies(
     """
     known = [known_column(v) for v in (y, labels.astype(object).map(plain_text).to_numpy())]
     for name in sensitive:
-        column = Column(str(name), sensitive[name].to_numpy())
-        values = column.values if looks_categorical(column) else column.values.astype(np.float64)
-        known.append(known_column(values, sensitive=str(name)))
+        known.append(known_column(sensitive[name].to_numpy(), sensitive=str(name)))
     found, lines = [], []
     for name in map(str, X.columns):
         copied, notes = explain_copy(X[name], known, seen="the model learns from it")
@@ -186,12 +197,17 @@ def described(
     return replace(found, record=record)
 
 
-def complete_rows(needed: pd.DataFrame) -> tuple[np.ndarray, list[str]]:
-    """Return which rows, (n,) bool, have a value in every column, and how many each one cost."""
+def complete_rows(
+    needed: pd.DataFrame, said: str = "are left out: they have no {}"
+) -> tuple[np.ndarray, list[str]]:
+    """Return which rows, (n,) bool, have a value in every column, and notes on those that don't.
+
+    A note says of each column what comes of rows that lack it.
+    """
     gaps = needed.isna()
     rows = ~gaps.any(axis=1).to_numpy()
     notes = [
-        f"{count} of {len(needed)} rows are left out: they have no {name!r}"
+        f"{count} of {len(needed)} rows {said.format(repr(name))}"
         for name, count in gaps.sum().items()
         if count
     ]
@@ -275,10 +291,16 @@ def read_label(column: pd.Series[Any], positive: str | None) -> tuple[np.ndarray
     return y, Label(name, yes, no), said
 
 
-def read_notion(names: Sequence[str] | None) -> Notion:
-    """Return the notions of these names, stacked; demographic parity by default."""
-    given = map(as_notion, dict.fromkeys(names or [DemographicParity.name]))
-    return reduce(lambda first, other: first & other, given)
+def read_notion(names: Sequence[str] | None, sensitive: pd.DataFrame | None = None) -> Notion:
+    """Return the notions of these names, stacked; demographic parity by default.
+
+    They read the columns of `read_sensitive` as what these were taken for.
+    """
+    numbers = [] if sensitive is None else continuous_names(sensitive)
+    by_name = {kind.name: kind for kind in NOTIONS}
+    asked = dict.fromkeys(names or [DemographicParity.name])
+    given: list[Notion] = [by_name[name](continuous=numbers) for name in asked]
+    return reduce(and_, given)
 
 
 def smaller(task: Task, rows: np.ndarray) -> Task:

@@ -24,7 +24,14 @@ import pandas as pd
 
 from otfair._io.arrays import ArgumentError
 from otfair.auditing import NO_DISTANCES, Audit, Places, audit
-from otfair.cli._columns import continuous_names, named_columns, read_sensitive, require_columns
+from otfair.cli._columns import (
+    continuous_names,
+    kind_names,
+    named_columns,
+    read_sensitive,
+    require_columns,
+    say_kinds,
+)
 from otfair.cli._options import (
     Outcome,
     UsageError,
@@ -143,7 +150,7 @@ def run(options: argparse.Namespace) -> Outcome:
         found = replace(found, places=_places(table))
         if part is not None:
             (found.to_json if part.suffix == ".json" else found.to_html)(part)
-    return _outcome(found, table.source, notes, options)
+    return _outcome(found, table.source, sensitive, notes, options)
 
 
 def _audited(options: argparse.Namespace, *given: Any, **settings: Any) -> Audit:
@@ -170,7 +177,13 @@ def _places(table: Table) -> Places:
     return Places(what="row", numbers=rows, meaning="Rows are those of the table, counted from 1.")
 
 
-def _outcome(found: Audit, source: str, notes: list[str], options: argparse.Namespace) -> Outcome:
+def _outcome(
+    found: Audit,
+    source: str,
+    sensitive: pd.DataFrame,
+    notes: list[str],
+    options: argparse.Namespace,
+) -> Outcome:
     limit, worst, summary = options.fail_above, float(found.worst), found.summary()
     ends = zip(summary["violation_low"], summary["violation_high"])
     summary["interval"] = [f"{low:.3f} to {high:.3f}" for low, high in ends]
@@ -183,7 +196,7 @@ def _outcome(found: Audit, source: str, notes: list[str], options: argparse.Name
         unused.append("a column that only looks so is used if --features names it")
     notes = [*notes, *lost, *unused, *record.notes]
     said = [f"{source}: {record.rows_used} people, largest violation {worst:.4f}"]
-    said += [f"note: {note}" for note in notes]
+    said += [f"sensitive: {say_kinds(sensitive)}", *(f"note: {note}" for note in notes)]
     shown = [column for column in SHOWN if column != "interval" or options.bootstrap]
     said += ["", text_table(summary[shown].rename(columns=SHOWN)), MEANING]
     if failed:
@@ -191,6 +204,7 @@ def _outcome(found: Audit, source: str, notes: list[str], options: argparse.Name
     if options.output is not None:
         said += ["", f"report: {options.output}"]
     data = json.loads(found.to_json())
+    data |= {"kinds": kind_names(sensitive)}
     data |= {"source": source, "worst": worst, "fail_above": limit, "failed": failed}
     return Outcome("\n".join(said), data, TOO_UNFAIR if failed else 0)
 

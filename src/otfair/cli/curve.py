@@ -45,7 +45,8 @@ def run(options: argparse.Namespace) -> Outcome:
     """Train, judge, draw."""
     with output_folder(options.output, FILES, options.force) as folder:
         task = read_task(options)
-        settings = {"notion": read_notion(task.notions), "random_state": options.seed}
+        notion = read_notion(task.notions, task.sensitive)
+        settings = {"notion": notion, "random_state": options.seed}
         curves = {}
         for name in dict.fromkeys(options.regularizer or ["otf"]):
             model = make_classifier(options.model, regularizer=name, **settings)

@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> Outcome:
     with output_folder(options.output, FILES, options.force) as folder:
         task = read_task(options)
         parts = split(task, options.test_size, options.seed)
-        notion = read_notion(task.notions)
+        notion = read_notion(task.notions, task.sensitive)
         classifiers = {
             when: make_classifier(options.model, notion, random_state=options.seed, **settings)
             for when, settings in (("before", {"alpha": 0.0}), ("after", _strength(options)))

@@ -15,7 +15,16 @@ from torch import Tensor, nn
 
 from otfair._io.arrays import Array, to_index, to_tensor
 from otfair.geometry import Geometry
-from otfair.notions import Constraints, Memory, Notion, People, as_encoded, as_notion
+from otfair.notions import (
+    Constraints,
+    Memory,
+    Notion,
+    People,
+    as_encoded,
+    as_notion,
+    known_people,
+)
+from otfair.tables import same_people
 
 LOWEST_SCORE = 1e-12
 
@@ -69,7 +78,8 @@ class FairnessLoss(nn.Module, ABC):
         X : array-like of shape (n, p) or None
             Features by which people are alike; not used by penalties without a cost.
         sensitive, labels : array-like or table
-            As for a call. A dataset in which no two groups can be compared is refused.
+            As for a call. A dataset in which no two groups can be compared is refused. People who
+            lack a sensitive value have no part in the penalty.
         sample_weight : array-like of shape (n,), optional
             One by default.
         geometry : Geometry, optional
@@ -80,6 +90,8 @@ class FairnessLoss(nn.Module, ABC):
         FairnessLoss
             The loss itself, which has computed soft distances if it needs them.
         """
+        given = {"labels": labels, "sample_weight": sample_weight}
+        same_people({"X": X, "sensitive": sensitive, **given})
         people = self._typed(sensitive, labels, sample_weight)
         if geometry is None and X is not None:
             geometry = self._geometry_of(X, people)
@@ -122,12 +134,13 @@ class FairnessLoss(nn.Module, ABC):
         features : array-like of shape (n, p), optional
             By which the batch's people, who receive score themselves, are alike.
         sensitive : array-like or table, optional
-            A matrix (n, d) with one-hot columns for categories, where floats other than 0 and 1 are
-            continuous, or a table with one column per attribute. Integers are one-hot where they
-            are zeros and ones in several columns and all rows have the same sum; else, as in a
-            vector, they are codes. A group, label or value that the batch lacks is no error: its
-            constraints are dropped, and named in `last.dropped`. A table shows new groups at any
-            time, and its integers are numbers once more than ten values were seen.
+            A matrix (n, d) with one-hot columns for categories, or a table with one column per
+            attribute. Integers are one-hot where they are zeros and ones in several columns and all
+            rows have the same sum. In a column that is not one-hot, at most ten whole numbers, of
+            any type, are codes of groups, and other numbers are continuous. A group, label or value
+            that the batch lacks is no error: its constraints are dropped, and named in
+            `last.dropped`. A column shows new groups at any time, and its whole numbers are
+            continuous once more than ten of them were seen.
         labels : array-like of shape (n,), optional
             Zeros and ones, where the notion conditions on them.
         index : array-like of shape (n,), optional
@@ -214,6 +227,10 @@ class FairnessLoss(nn.Module, ABC):
             as_logit = self.pred_as_logit if pred_as_logit is None else pred_as_logit
             scores = _scores(pred, as_logit)
             people, rows = self._batch(features, sensitive, labels, index)
+            weight = people.weight if rows is None else people.weight[rows.to(people.weight.device)]
+            if not bool(weight.any()):  # the sensitive values of everybody are missing
+                self.last = Diagnostics(value=0.0, dropped=people.names)
+                return 0.0 * scores.sum()
             whole = people is self._people and rows is None
             constraints = self._constraints if whole else people.constraints(rows=rows)
             if len(constraints.types) != len(scores):
@@ -256,7 +273,7 @@ class FairnessLoss(nn.Module, ABC):
     def _typed(self, sensitive: Array, labels: Array, sample_weight: Array) -> People:
         """Type the people of a dataset, which must have something to compare."""
         notion = as_encoded(self.notion, sensitive)
-        people = notion.people(sensitive, labels, sample_weight).to_tensors()
+        people = known_people(notion, sensitive, labels, sample_weight, "sensitive").to_tensors()
         names, counts = people.names, torch.bincount(people.types).double()
         if names and not people.vectors(counts)[1].any():
             raise ValueError(

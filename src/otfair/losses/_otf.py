@@ -116,7 +116,8 @@ class OTFLoss(FairnessLoss):
     ) -> Tensor:
         geometry = self._geometry
         if features is not None:
-            geometry = PointCloud(features, cost=self.cost, scale=self.scale)
+            weight = torch.as_tensor(constraints.sample_weight)
+            geometry = cloud(features, weight, self.cost, self.scale)
         elif geometry is not None and rows is not None:
             geometry = geometry.rows(rows)
         assert geometry is not None  # or else the people would be missing too

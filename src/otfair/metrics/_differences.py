@@ -13,17 +13,34 @@ import numpy as np
 from otfair._io.arrays import Array, check_weight
 from otfair.metrics._violations import read_scores
 from otfair.notions import Attribute, read_group, refuse_single
-from otfair.tables import Column, binary_labels, looks_categorical, named, to_columns
+from otfair.tables import (
+    Column,
+    Columns,
+    Kind,
+    binary_labels,
+    known_rows,
+    named,
+    named_labels,
+    same_people,
+    sensitive_kinds,
+    take_rows,
+    to_columns,
+)
 
 
 def demographic_parity_difference(
-    scores: Array, sensitive_features: Array, *, threshold: float = 0.5, sample_weight: Array = None
+    scores: Array,
+    sensitive_features: Array,
+    *,
+    threshold: float = 0.5,
+    sample_weight: Array = None,
+    categorical: Columns = (),
 ) -> float:
     """Largest difference between two groups' rates of positive decisions.
 
     Groups of one column are compared with each other; of several columns the largest difference
-    counts. Strings, categories, booleans, zeros and ones, and integers with at most 10 distinct
-    values are groups; other numbers must be binned first.
+    counts. Strings, categories, booleans and whole numbers with at most 10 distinct values are
+    groups; other numbers must be binned first. People who lack a sensitive value are left out.
 
     Parameters
     ----------
@@ -35,6 +52,8 @@ def demographic_parity_difference(
         Above which a score is a positive decision.
     sample_weight : array-like of shape (n,), optional
         One by default.
+    categorical : str, int or sequence of them, default=()
+        Columns of numbers that are codes of groups.
 
     Returns
     -------
@@ -49,7 +68,8 @@ def demographic_parity_difference(
     >>> demographic_parity_difference([True, True, True, True], ["a", "a", "b", "b"])
     0.0
     """
-    groups, decided, weight = _read(scores, sensitive_features, threshold, sample_weight)
+    given = {"scores": scores, "sensitive_features": sensitive_features}
+    groups, decided, weight = _read(given, threshold, sample_weight, categorical)
     return DifferenceOf(groups)(decided, weight)
 
 
@@ -60,6 +80,7 @@ def equalized_odds_difference(
     *,
     threshold: float = 0.5,
     sample_weight: Array = None,
+    categorical: Columns = (),
 ) -> float:
     """Largest difference between two groups' true positive rates, or false positive rates.
 
@@ -71,10 +92,12 @@ def equalized_odds_difference(
     scores, sensitive_features : array-like
         As for `demographic_parity_difference`.
     labels : array-like of shape (n,)
-        Zeros and ones.
+        Zeros and ones, or names that tell which is positive, such as "yes" and "no".
     threshold : float, default=0.5
         As for `demographic_parity_difference`.
     sample_weight : array-like of shape (n,), optional
+        As for `demographic_parity_difference`.
+    categorical : str, int or sequence of them, default=()
         As for `demographic_parity_difference`.
 
     Returns
@@ -89,8 +112,9 @@ def equalized_odds_difference(
     >>> equalized_odds_difference([1, 0, 1, 0, 0], groups, labels)  # true positives: all, and half
     0.5
     """
-    groups, decided, weight = _read(scores, sensitive_features, threshold, sample_weight)
-    strata = binary_labels(labels, len(weight), "equalized_odds_difference")
+    given = {"scores": scores, "sensitive_features": sensitive_features, "labels": labels}
+    groups, decided, weight = _read(given, threshold, sample_weight, categorical)
+    strata = binary_labels(named_labels(labels), len(weight), "equalized_odds_difference")
     return DifferenceOf(groups, strata)(decided, weight)
 
 
@@ -123,34 +147,39 @@ class DifferenceOf:
         return largest
 
 
-def read_groups(sensitive_features: Array) -> tuple[list[Attribute], list[Column]]:
-    """Return the columns that are groups, and those that are not."""
-    groups, others = [], []
-    for column in named(to_columns(sensitive_features, "sensitive_features")):
-        if looks_categorical(column) or np.isin(column.values, [0, 1]).all():
-            groups.append(read_group(column))
-        else:
-            others.append(column)
-    return groups, others
+def read_groups(
+    sensitive_features: Array, continuous: Columns = (), categorical: Columns = ()
+) -> tuple[list[Attribute], list[Column], np.ndarray]:
+    """Return the columns that are groups, those that are not, and who has a value in each, (n,)."""
+    known = known_rows(sensitive_features, "sensitive_features")
+    if len(known) and not known.all():
+        filled = np.where(known, np.arange(len(known)), int(known.argmax()))
+        sensitive_features = take_rows(sensitive_features, filled)
+    columns = named(to_columns(sensitive_features, "sensitive_features"))
+    kinds = sensitive_kinds(columns, continuous, categorical)
+    groups = [read_group(c) for c in columns if kinds[str(c.name)] is Kind.GROUP]
+    return groups, [c for c in columns if kinds[str(c.name)] is Kind.NUMBER], known
 
 
 def _read(
-    scores: Array, sensitive_features: Array, threshold: float, sample_weight: Array
+    given: dict[str, Array], threshold: float, sample_weight: Array, categorical: Columns
 ) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
     """Return the groups of each column, decisions and weights."""
-    groups, others = read_groups(sensitive_features)
+    same_people({**given, "sample_weight": sample_weight})
+    groups, others, known = read_groups(given["sensitive_features"], categorical=categorical)
     if others:
-        values = others[0].values
+        values, name = others[0].values, others[0].name
         raise ValueError(
-            f"sensitive column {others[0].name!r} holds numbers ({len(np.unique(values))} distinct "
+            f"sensitive column {name!r} holds numbers ({len(np.unique(values))} distinct "
             f"ones, from {values.min():.6g} to {values.max():.6g}), but differences of decisions "
-            "are between groups. Bin the column, for example with `pandas.cut`, turn it into text "
-            "if its numbers are names of groups, or leave it out."
+            "are between groups. Bin the column, for example with `pandas.cut`, name it in "
+            f"`categorical={name!r}` if its numbers are names of groups, or leave it out."
         )
-    n = len(groups[0].codes)
-    h, weight = read_scores(scores, n), check_weight(sample_weight, n).cpu().numpy()
+    n = len(known)
+    h, weight = read_scores(given["scores"], n), check_weight(sample_weight, n).cpu().numpy()
     if not math.isfinite(threshold):
         raise ValueError(f"`threshold` must be a finite number; received {threshold!r}.")
+    weight = weight * known
     for group in groups:
         refuse_single(group, weight > 0)
     return [group.codes for group in groups], h > threshold, weight

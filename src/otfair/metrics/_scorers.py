@@ -23,10 +23,24 @@ from otfair.metrics._differences import (
     read_groups,
 )
 from otfair.metrics._violations import violation
-from otfair.notions import DemographicParity, EqualizedOdds, Notion, as_notion
-from otfair.tables import named, to_columns
+from otfair.notions import (
+    DemographicParity,
+    EqualizedOdds,
+    Notion,
+    as_notion,
+    named_kinds,
+)
+from otfair.tables import Columns, known_rows, named, same_people, take_rows, to_columns
 
 Request: TypeAlias = bool | str | None  # as for scikit-learn's `set_score_request`
+NOT_ROUTED = (
+    "`sensitive_features` did not reach the scorer. Call "
+    "`sklearn.set_config(enable_metadata_routing=True)` first and pass them on, as in "
+    "`search.fit(X, y, sensitive_features=S)` or "
+    '`cross_validate(..., params={"sensitive_features": S})`. They go by that name unless '
+    "`set_score_request` gave the scorer another; a classifier that trains with them asks for them "
+    "by `set_fit_request(sensitive_features=True)`."
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,20 +89,18 @@ class FairnessScorer:
     ) -> float:
         """Score a fitted binary classifier, whose positive class is ``classes_[1]``."""
         if sensitive_features is None:
-            raise ValueError(
-                "`sensitive_features` did not reach the scorer. Call "
-                "`sklearn.set_config(enable_metadata_routing=True)` first and pass them on, as in "
-                "`search.fit(X, y, sensitive_features=S)` or "
-                '`cross_validate(..., params={"sensitive_features": S})`. They go by that name '
-                "unless `set_score_request` gave the scorer another; a classifier that trains with "
-                "them asks for them by `set_fit_request(sensitive_features=True)`."
-            )
+            raise ValueError(NOT_ROUTED)
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+        people = {"X": X, "y": y, "sensitive_features": sensitive_features}
+        same_people({**people, "sample_weight": sample_weight})
         labels, scores = _predict(estimator, X, y, self.response)
         found = self.metric(labels, scores, sensitive_features=sensitive_features, **weight)
-        excess = float(np.maximum(0.0, found - self.max_violation))  # NaN stays NaN
         good = 0.0 if self.performance is None else self.performance(estimator, X, y, **weight)
-        return good - self.price * excess
+        return good - self._fine(found)
+
+    def _fine(self, found: float) -> float:
+        """Return what a violation costs; NaN stays NaN."""
+        return self.price * float(np.maximum(0.0, found - self.max_violation))
 
     def set_score_request(self, **requests: Request) -> FairnessScorer:
         """Return a scorer that asks for other metadata, as scikit-learn's method of this name does.
@@ -150,8 +162,11 @@ class _Metric:
         sample_weight: Array = None,
     ) -> float:
         S, weight = sensitive_features, sample_weight
+        same_people(
+            {"y_true": y_true, "y_pred": y_pred, "sensitive_features": S, "sample_weight": weight}
+        )
         if self.kind == "difference":
-            S = _groups(S)
+            S = _groups(S, named_kinds(self.notion))
         if _cannot_compare(self.notion, S, weight):
             return np.nan
         if self.kind == "violation":
@@ -219,20 +234,22 @@ def make_fair_scorer(
     return replace(notion, performance=good, max_violation=max_violation, price=price)
 
 
-def _groups(sensitive_features: Array) -> Array:
+def _groups(sensitive_features: Array, kinds: dict[str, Columns]) -> Array:
     """Leave columns of numbers out, which training may need, unless there are no others."""
-    groups, numbers = read_groups(sensitive_features)
+    groups, numbers, known = read_groups(sensitive_features, **kinds)
     if not groups or not numbers:
         return sensitive_features
-    return {group.name: group.values[group.codes] for group in groups}
+    return {g.name: np.where(known, g.values[g.codes], None) for g in groups}
 
 
 def _cannot_compare(notion: Notion, sensitive_features: Array, sample_weight: Array) -> bool:
     """Whether a column has one group only, as may be in a fold or a part; warns where it is so."""
     if not isinstance(notion, DemographicParity | EqualizedOdds):
         return False  # columns may be strata, or anything
-    columns = named(to_columns(sensitive_features, "sensitive_features"))
-    present = check_weight(sample_weight, len(columns[0].values)).cpu().numpy() > 0
+    known = known_rows(sensitive_features, "sensitive_features")
+    people = take_rows(sensitive_features, np.flatnonzero(known))
+    columns = named(to_columns(people, "sensitive_features"))
+    present = check_weight(sample_weight, len(known)).cpu().numpy()[known] > 0
     alone = [c for c in columns if len(np.unique(c.values[present])) < 2]
     if alone:
         warnings.warn(

@@ -9,13 +9,29 @@ from __future__ import annotations
 import numpy as np
 
 from otfair._io.arrays import Array, to_tensor
-from otfair.notions import DemographicParity, EqualizedOdds, Notion, People, as_notion
+from otfair.notions import (
+    DemographicParity,
+    EqualizedOdds,
+    Notion,
+    People,
+    as_notion,
+    known_people,
+)
+from otfair.tables import Columns, named_labels, same_people
 
 
-def pdp_violation(scores: Array, sensitive_features: Array, sample_weight: Array = None) -> float:
+def pdp_violation(
+    scores: Array,
+    sensitive_features: Array,
+    sample_weight: Array = None,
+    *,
+    continuous: Columns = (),
+    categorical: Columns = (),
+) -> float:
     """Violation of demographic parity: the largest correlation of scores with a sensitive column.
 
-    Categories count as one column each, numbers as they are.
+    Categories count as one column each, numbers as they are. People who lack a sensitive value are
+    left out, as in an audit.
 
     Parameters
     ----------
@@ -25,6 +41,8 @@ def pdp_violation(scores: Array, sensitive_features: Array, sample_weight: Array
         One or many columns.
     sample_weight : array-like of shape (n,), optional
         One by default.
+    continuous, categorical : str, int or sequence of them, default=()
+        Columns to read as numbers or as groups, as for `DemographicParity`.
 
     Returns
     -------
@@ -39,18 +57,28 @@ def pdp_violation(scores: Array, sensitive_features: Array, sample_weight: Array
     >>> pdp_violation([0.9, 0.1, 0.9, 0.1], ["a", "a", "b", "b"])
     0.0
     """
-    return violation(scores, sensitive_features, DemographicParity(), None, sample_weight)
+    notion = DemographicParity(continuous=continuous, categorical=categorical)
+    return violation(scores, sensitive_features, notion, None, sample_weight)
 
 
 def peo_violation(
-    scores: Array, sensitive_features: Array, labels: Array, sample_weight: Array = None
+    scores: Array,
+    sensitive_features: Array,
+    labels: Array,
+    sample_weight: Array = None,
+    *,
+    continuous: Columns = (),
+    categorical: Columns = (),
 ) -> float:
     """Violation of equalized odds: the larger of the two labels' violations of parity.
 
     Parameters
     ----------
     scores, sensitive_features, labels, sample_weight : array-like
-        As for `pdp_violation`; labels are zeros and ones.
+        As for `pdp_violation`; labels are zeros and ones, or names that tell which is positive,
+        such as "yes" and "no".
+    continuous, categorical : str, int or sequence of them, default=()
+        As for `pdp_violation`.
 
     Returns
     -------
@@ -63,7 +91,8 @@ def peo_violation(
     >>> round(peo_violation([0.9, 0.8, 0.2, 0.1], ["a", "b", "a", "b"], [1, 1, 0, 0]), 6)
     1.0
     """
-    return violation(scores, sensitive_features, EqualizedOdds(), labels, sample_weight)
+    notion = EqualizedOdds(continuous=continuous, categorical=categorical)
+    return violation(scores, sensitive_features, notion, labels, sample_weight)
 
 
 def violation(
@@ -77,7 +106,12 @@ def violation(
 
     For demographic parity and equalized odds this is `pdp_violation` and `peo_violation`.
     """
-    people = as_notion(notion).people(sensitive_features, labels, sample_weight)
+    given = {"labels": labels, "sample_weight": sample_weight}
+    same_people({"scores": scores, "sensitive_features": sensitive_features, **given})
+    notion = as_notion(notion)
+    if any(isinstance(part, EqualizedOdds) for part in notion.parts):
+        labels = named_labels(labels)
+    people = known_people(notion, sensitive_features, labels, sample_weight)
     return ViolationOf(people)(read_scores(scores, len(people.types)))
 
 

@@ -20,7 +20,8 @@ from otfair._io.saved import SaveMixin
 from otfair.geometry import Cost, CostFunction, Geometry, Scale
 from otfair.losses import cloud
 from otfair.metrics import ViolationOf
-from otfair.notions import Notion, People
+from otfair.notions import Notion, People, as_notion, known_sensitive
+from otfair.tables import same_people
 
 ALPHAS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)  # tried for `max_violation`
 BISECTIONS = 5
@@ -63,6 +64,7 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
     classes_: np.ndarray  # (2,)
     alpha_: float
     violation_: float
+    n_missing_sensitive_: int
     # What `_begin` sets: the same at every strength, so that a path learns it once.
     _learnt: ClassVar[tuple[str, ...]]
     _shared: ClassVar[tuple[str, ...]] = ("geometry",)  # settings that a path does not copy
@@ -84,7 +86,8 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
         y : array-like of shape (n_samples,)
             Labels of two classes.
         sensitive_features : array-like or data frame, default=None
-            One or many sensitive columns; needed unless `alpha` is 0.
+            One or many sensitive columns; needed unless `alpha` is 0. People who lack a value are
+            learnt from, and have no part in fairness.
         sample_weight : array-like of shape (n_samples,), default=None
             One for each row by default; a weight w stands for w copies.
 
@@ -94,6 +97,7 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
             The fitted classifier itself.
         """
         self._check_settings()
+        self._check_people(X, y, sensitive_features, sample_weight)
         before = dict(vars(self))
         try:
             penalize = bool(self.alpha) or self.max_violation is not None
@@ -112,6 +116,7 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
                     train, stage.violation, free, self.max_violation, self._remedy, self.verbose
                 )
             self.alpha_, self.violation_ = alpha, stage.violation(chosen)
+            self.n_missing_sensitive_ = self._count_missing(sensitive_features)
             self._keep(chosen, tried)
         except BaseException:
             self.__dict__ = before  # all or nothing
@@ -146,6 +151,8 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
             A fitted copy of this classifier, whose `alpha` is the strength.
         """
         stage = None
+        self._check_people(X, y, sensitive_features, sample_weight)
+        missing = self._count_missing(sensitive_features)
         shared = {name: getattr(self, name) for name in self._shared}
         for alpha in alphas:
             fitted = clone(self).set_params(alpha=alpha, max_violation=None, **shared)
@@ -157,6 +164,7 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
                 vars(fitted).update({n: v for n, v in vars(first).items() if n in self._learnt})
             model = fitted._train(stage, float(alpha), model)
             fitted.alpha_, fitted.violation_ = float(alpha), stage.violation(model)
+            fitted.n_missing_sensitive_ = missing
             fitted._keep(model, [model])
             yield fitted
 
@@ -232,6 +240,19 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+    def _count_missing(self, sensitive_features: Array) -> int:
+        """Return how many people lack a sensitive value."""
+        if sensitive_features is None:
+            return 0
+        known = known_sensitive(as_notion(self.notion), sensitive_features)
+        return 0 if known is None else int((~known).sum())
+
+    @staticmethod
+    def _check_people(X: Array, y: Array, sensitive_features: Array, sample_weight: Array) -> None:
+        """Raise where indexes of pandas say that rows of the arguments are not the same people."""
+        given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        same_people({"X": X, "y": y, **given})
 
     @abstractmethod
     def _check_settings(self) -> None:

@@ -26,7 +26,7 @@ class Population:
     """People whom a booster trains on or predicts, and what the penalty knows of them."""
 
     labels: np.ndarray  # (n,) zeros and ones
-    weight: np.ndarray  # (n,)
+    weight: np.ndarray  # (n,) in the cross-entropy
     loss: FairnessLoss
     violation: ViolationOf
 
@@ -34,12 +34,16 @@ class Population:
         """Return the penalty, a sum over people, and its slope in each copy's score, (n,)."""
         h = torch.from_numpy(scores).requires_grad_(slope)
         value = self.loss(h, pred_as_logit=False)
-        total = float(self.weight.sum())
         if not slope:
-            return total * float(value), None
+            return self.total * float(value), None
         (pull,) = torch.autograd.grad(value, h)
         unit = np.where(self.weight > 0, self.weight, 1.0)
-        return total * float(value.detach()), total * pull.numpy() / unit
+        return self.total * float(value.detach()), self.total * pull.numpy() / unit
+
+    @property
+    def total(self) -> float:
+        """Weight of all people."""
+        return float(self.weight.sum())
 
 
 def read_call(
@@ -130,10 +134,10 @@ class BoosterMetric:
             return p.violation(h)
         if self.name == "auc":
             return float(roc_auc_score(p.labels, margins, sample_weight=p.weight))
-        penalty = p.penalty(h, slope=False)[0] / float(p.weight.sum())
+        penalty = p.penalty(h, slope=False)[0] / p.total
         if self.name == "penalty":
             return penalty
         alpha, balance = self.objective.alpha, self.objective.balance_
         each = np.logaddexp(0.0, margins) - p.labels * margins
-        entropy = float(p.weight @ each / p.weight.sum())
+        entropy = float(p.weight @ each / p.total)
         return (1 - alpha) * entropy + alpha * balance * penalty

@@ -109,6 +109,8 @@ class OTFBoostingClassifier(FairClassifier):
         which is added to what it predicts.
     alpha_, balance_, violation_ : float
         As for `OTFClassifier`.
+    n_missing_sensitive_ : int
+        As for `OTFClassifier`.
     history_ : list of float
         The penalty of each round, a mean over people.
 
@@ -126,6 +128,7 @@ class OTFBoostingClassifier(FairClassifier):
     _fitted = (
         "n_features_in_", "feature_names_in_", "classes_", "columns_", "model_text_", "offset_",
         "alpha_", "balance_", "violation_", "n_iter_", "converged_", "history_",
+        "n_missing_sensitive_",
     )  # fmt: skip
     _stored_types: ClassVar = {**STORED_NOTIONS, **TableEncoder._stored_types}
     _takes_more = True
@@ -262,7 +265,7 @@ class OTFBoostingClassifier(FairClassifier):
             trained, Z, geometry = people.take(kept), encoded[kept], None
             if loss_class(self.regularizer).needs_features:
                 geometry = self._geometry(Z, trained, self.cost, self.scale)
-            objective = self._objective().fit_people(trained, labels[kept], geometry)
+            objective = self._objective().fit_people(trained, labels[kept], geometry, weights)
             if self.balance == "auto":
                 objective.balance_by(Z)
             self.balance_ = objective.balance_

@@ -113,6 +113,8 @@ class OTFClassifier(FairClassifier):
         The weight of fairness that was used, and the penalty's factor, 1 where there is none.
     violation_ : float
         On the training (or validation) people; 0 without sensitive features.
+    n_missing_sensitive_ : int
+        People who lacked a sensitive value: they were learnt from, without a part in fairness.
     n_iter_ : int
         Iterations of all searches, or epochs.
     converged_ : bool
@@ -135,6 +137,7 @@ class OTFClassifier(FairClassifier):
     _fitted = (
         "n_features_in_", "feature_names_in_", "classes_", "coef_", "intercept_", "module_",
         "_mean", "_spread", "alpha_", "balance_", "violation_", "n_iter_", "converged_", "history_",
+        "n_missing_sensitive_",
     )  # fmt: skip
     _stored_types: ClassVar = STORED_NOTIONS
     _learnt = ("classes_", "n_features_in_", "feature_names_in_", "_mean", "_spread", "balance_")

@@ -18,8 +18,9 @@ from otfair.metrics import ViolationOf
 from otfair.models._booster_metric import BoosterMetric, Population, read_call, same_people
 from otfair.models._training import Training
 from otfair.models._validation import check_balance, check_number
-from otfair.notions import Notion, People, as_notion
+from otfair.notions import Notion, People, as_notion, known_people
 from otfair.tables import binary_labels
+from otfair.tables import same_people as same_rows
 
 APPROACH = 3.0  # of the penalty that a full step may undo, as linearised; a round takes a share
 MEMORY = 0.3  # of that force which stays for the rounds to come
@@ -136,7 +137,8 @@ class OTFObjective:
         X : array-like of shape (n_samples, n_features)
             Numeric features by which people are alike, such as `TableEncoder` gives.
         sensitive_features, labels : array-like or data frame
-            One or many sensitive columns; zeros and ones.
+            One or many sensitive columns; zeros and ones. People who lack a sensitive value are
+            learnt from, and have no part in the penalty.
         sample_weight : array-like of shape (n_samples,), default=None
             A weight w stands for w copies. Boosters must not apply it once more: they leave the
             terms of an objective of one's own as they are.
@@ -153,29 +155,38 @@ class OTFObjective:
                 '`X` is missing. It says who is like whom, and `balance="auto"` trains a logistic '
                 "regression on it; with a `geometry`, pass a number for `balance`."
             )
-        people = self.notion.people(sensitive_features, labels, sample_weight)
+        same_rows({"X": X, "sensitive_features": sensitive_features, "labels": labels})
+        people = known_people(self.notion, sensitive_features, labels, sample_weight)
         y = binary_labels(labels, len(people.types), "OTFObjective")
         if geometry is None and loss_class(self.regularizer).needs_features:
             geometry = cloud(X, people.weight, self.cost, self.scale)
-        self.fit_people(people, y, geometry)
+        self.fit_people(people, y, geometry, sample_weight)
         if self.balance == "auto":
             self.balance_by(np.asarray(X, dtype=np.float64))
         return self
 
-    def fit_people(self, people: People, labels: np.ndarray, geometry: Geometry | None) -> Self:
+    def fit_people(
+        self,
+        people: People,
+        labels: np.ndarray,
+        geometry: Geometry | None,
+        sample_weight: Array = None,
+    ) -> Self:
         """Take training people whom a notion has typed already.
 
         Parameters
         ----------
         people, labels, geometry : People, ndarray of shape (n_samples,), Geometry or None
             The people, by `Notion.people`, and who is like whom, where the penalty needs it.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights in the cross-entropy; in the penalty, those of the people count.
 
         Returns
         -------
         OTFObjective
             The objective itself, whose balance is 1 where it is "auto", until `balance_by`.
         """
-        self._populations = [self._population(people, labels, geometry)]
+        self._populations = [self._population(people, labels, geometry, sample_weight)]
         self.balance_ = 1.0 if self.balance == "auto" else float(self.balance)
         return self.reset()
 
@@ -218,7 +229,8 @@ class OTFObjective:
             The objective itself.
         """
         train = self._train
-        people = self.notion.people(sensitive_features, labels, sample_weight)
+        same_rows({"X": X, "sensitive_features": sensitive_features, "labels": labels})
+        people = known_people(self.notion, sensitive_features, labels, sample_weight)
         y = binary_labels(labels, len(people.types), "OTFObjective")
         if any(np.array_equal(p.labels, y) for p in self._populations):
             raise ValueError(
@@ -228,7 +240,7 @@ class OTFObjective:
         alike = None
         if isinstance(train.loss, OTFLoss) and train.loss._geometry is not None:
             alike = PointCloud(X, cost=self.cost, scale=train.loss._geometry.scale_)
-        self._populations.append(self._population(people, y, alike))
+        self._populations.append(self._population(people, y, alike, sample_weight))
         return self
 
     def reset(self) -> Self:
@@ -316,7 +328,7 @@ class OTFObjective:
             self._force = np.zeros(len(h))
         value, slope = p.penalty(h)
         assert slope is not None
-        self.history_.append(value / float(p.weight.sum()))
+        self.history_.append(value / p.total)
         size = float(curvature @ slope**2)
         if equal or not size > 0:  # fair: nothing pulls
             return self._force
@@ -334,11 +346,15 @@ class OTFObjective:
         return self._populations[0]
 
     def _population(
-        self, people: People, labels: np.ndarray, geometry: Geometry | None
+        self,
+        people: People,
+        labels: np.ndarray,
+        geometry: Geometry | None,
+        sample_weight: Array,
     ) -> Population:
         loss = as_loss(self.regularizer, self.notion, epsilon=self.epsilon, tol=RESIDUAL)
         loss.fit_people(people, geometry)
-        weight = check_weight(people.weight, len(labels)).cpu().numpy()
+        weight = check_weight(sample_weight, len(labels)).cpu().numpy()
         return Population(labels, weight, loss, ViolationOf(people))
 
 

@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from otfair._io.arrays import Array, is_tensor, same_length
 from otfair.geometry import Geometry
 from otfair.losses import FairnessLoss, OTFLoss, loss_class
-from otfair.notions import Notion, People, as_notion
+from otfair.notions import Notion, People, as_notion, known_people
 from otfair.tables import EncodedColumn, two_classes
 
 KNOWN = {"solver": ("lbfgs", "adam"), "mode": ("dataset", "batch")}
@@ -219,7 +219,7 @@ def read_people(
 ) -> People | None:
     """Type the people by a notion; none without `sensitive_features`, which a penalty needs."""
     if sensitive_features is not None:
-        people = as_notion(notion).people(sensitive_features, labels, weight)
+        people = known_people(as_notion(notion), sensitive_features, labels, weight)
         same_length("sensitive_features", len(people.types), len(labels), "X")
         return people
     if needed:

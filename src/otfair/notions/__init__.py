@@ -8,12 +8,21 @@ from otfair.notions._attributes import (
     read_group,
     refuse_single,
 )
-from otfair.notions._base import GroupNotion, Notion, _Stack, as_encoded, as_notion, split_columns
+from otfair.notions._base import (
+    GroupNotion,
+    Notion,
+    _Stack,
+    as_encoded,
+    as_notion,
+    named_kinds,
+    split_columns,
+)
 from otfair.notions._batches import Memory
 from otfair.notions._conditional_parity import ConditionalParity
 from otfair.notions._constraints import Constraints, People, check_existence, type_people
 from otfair.notions._demographic_parity import DemographicParity
 from otfair.notions._equalized_odds import EqualizedOdds, EqualOpportunity, PredictiveEquality
+from otfair.notions._gaps import known_people, known_sensitive
 from otfair.notions._linear import LinearNotion
 
 # The notions that `as_notion` knows by name, in the order in which they are listed to users.

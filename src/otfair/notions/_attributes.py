@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from otfair.tables import Column
+from otfair.tables import Column, plain_text
 
 MAX_CROSSED_GROUPS = 10_000
 
@@ -47,9 +47,9 @@ def read_group(column: Column, earlier: Iterable[str] = ()) -> Attribute:
     """Read the groups of a column after `earlier` ones, in the order of declared categories."""
     found, unique = pd.factorize(column.values)
     values = column.categories or sorted(unique.tolist())
-    names = dict.fromkeys([*earlier, *(f"{column.name}={value}" for value in values)])
+    names = dict.fromkeys([*earlier, *(f"{column.name}={plain_text(v)}" for v in values)])
     order = {name: code for code, name in enumerate(names)}
-    codes = np.array([order[f"{column.name}={value}"] for value in unique.tolist()])[found]
+    codes = np.array([order[f"{column.name}={plain_text(v)}"] for v in unique.tolist()])[found]
     return Attribute(codes, np.array([*names], dtype=object), str(column.name), is_group=True)
 
 

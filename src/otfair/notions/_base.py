@@ -11,15 +11,15 @@ import logging
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from otfair._io.arrays import Array, check_weight, is_tensor
 from otfair.notions._attributes import Strata, cross, refuse_single
-from otfair.notions._batches import Memory, reads_one_hot
+from otfair.notions._batches import Memory, read_columns, reads_one_hot
 from otfair.notions._constraints import Constraints, People, stack_people, type_people
-from otfair.tables import Column, Columns, as_columns, chosen_names, named, to_columns
+from otfair.tables import Column, Columns, as_columns, chosen_names, named, same_people, to_columns
 
 logger = logging.getLogger(__name__)
 
@@ -59,8 +59,8 @@ class Notion:
         ----------
         sensitive_features : array-like or table
             One or many columns: NumPy, torch, pandas, polars, a dict of columns. Strings,
-            categories, booleans and integers with at most 10 distinct values are groups; other
-            numbers are continuous.
+            categories, booleans and whole numbers with at most 10 distinct values, whatever their
+            type, are groups; other numbers are continuous, with a warning where they may be codes.
         labels : array-like of shape (n,), optional
             Zeros and ones, for the notions that condition on the label.
         sample_weight : array-like of shape (n,), optional
@@ -71,6 +71,8 @@ class Notion:
         Constraints
             The rows that can be stated for these people.
         """
+        given = {"labels": labels, "sample_weight": sample_weight}
+        same_people({"sensitive_features": sensitive_features, **given})
         constraints = self.people(sensitive_features, labels, sample_weight).constraints()
         if constraints.dropped and not constraints.names:
             logger.warning(
@@ -156,13 +158,16 @@ class GroupNotion(Notion):
             raise ValueError(f"`{argument}` is empty; pass at least one person.")
         weight = check_weight(sample_weight, n)
         strata, kept = split_columns(self, columns, labels, n)
-        reader = Memory() if memory is None else memory
         if self.encoded or (memory is not None and memory.is_one_hot(self, kept, sensitive)):
+            reader = Memory() if memory is None else memory
             attributes = [reader.read_encoded(column) for column in kept]
         else:
-            attributes = reader.read(self, kept, columns)
-            for attribute in attributes if memory is None else ():
-                refuse_single(attribute, (weight > 0).cpu().numpy())
+            if memory is None:
+                attributes = read_columns(self, kept, columns)
+                for attribute in attributes:
+                    refuse_single(attribute, (weight > 0).cpu().numpy())
+            else:
+                attributes = memory.read(self, kept, columns)
             attributes = cross(attributes) if self.intersectional else attributes
         return type_people(strata, attributes, weight, is_tensor(sensitive))
 
@@ -215,6 +220,15 @@ def as_notion(notion: Notion | str) -> Notion:
     raise ValueError(
         f"unknown notion {notion!r}; pass one of {', '.join(map(repr, by_name))}, or a Notion."
     )
+
+
+def named_kinds(notion: Notion) -> dict[str, Any]:
+    """Return the columns that a notion, or part of a stack, names as continuous or categorical."""
+    groups = [part for part in notion.parts if isinstance(part, GroupNotion)]
+    return {
+        kind: tuple(dict.fromkeys(name for part in groups for name in getattr(part, kind)))
+        for kind in ("continuous", "categorical")
+    }
 
 
 def as_encoded(notion: Notion, sensitive: Array) -> Notion:

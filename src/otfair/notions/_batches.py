@@ -16,7 +16,15 @@ from torch import Tensor
 from otfair._io.arrays import Array
 from otfair.notions._attributes import Attribute, read_group, read_number
 from otfair.notions._constraints import People, stack_people
-from otfair.tables import MAX_CATEGORICAL_INTEGERS, Column, chosen_names, looks_categorical
+from otfair.tables import (
+    MAX_CODES,
+    Column,
+    Kind,
+    chosen_kinds,
+    is_number,
+    is_whole,
+    sensitive_kinds,
+)
 
 if TYPE_CHECKING:
     from otfair.notions._base import GroupNotion, Notion
@@ -42,44 +50,57 @@ class Memory:
         self, notion: GroupNotion, kept: list[Column], columns: list[Column]
     ) -> list[Attribute]:
         """Read the columns that are kept, groups first; the user's choices refer to all columns."""
-        numbers = chosen_names(notion.continuous, columns, "continuous")
-        groups = chosen_names(notion.categorical, columns, "categorical")
-        if both := numbers & groups:
-            raise ValueError(
-                f"columns {sorted(both)} are named as both continuous and categorical."
-            )
+        chosen = chosen_kinds(columns, notion.continuous, notion.categorical)
+        for c in kept:
+            chosen.setdefault(str(c.name), Kind.NUMBER if self._is_number(c) else Kind.GROUP)
         attributes = [
-            self._read_group(c)
-            if c.name in groups or (c.name not in numbers and not self._is_continuous(c))
-            else read_number(c)
+            self._read_group(c) if chosen[str(c.name)] is Kind.GROUP else read_number(c)
             for c in kept
         ]
-        return sorted(attributes, key=lambda attribute: not attribute.is_group)
+        return groups_first(attributes)
 
     def read_encoded(self, column: Column) -> Attribute:
-        """Read a numeric column; zeros and ones say who is in a group, and nobody need be."""
+        """Read a numeric column; zeros and ones say who is in a group, and nobody need be.
+
+        Other whole numbers are codes, if they are few, as in a table.
+        """
         number = read_number(column)
-        if number.name in self.numbers or not np.isin(number.values, [0.0, 1.0]).all():
-            self.numbers.add(number.name)
-            return number
+        seen = number.name in self.numbers or number.name in self.groups
+        if seen or not np.isin(number.values, [0.0, 1.0]).all():
+            return number if self._is_number(column) else self._read_group(column)
         names = np.array(["", column.name], dtype=object)  # being outside has no row of its own
         return Attribute(column.values.astype(np.int64), names, number.name, is_group=True)
 
-    def _is_continuous(self, column: Column) -> bool:
-        """Whether a column is a number; integers are, once their values are too many for groups."""
-        name, numbers = str(column.name), self.numbers
-        if column.values.dtype.kind not in "iu":
-            return not looks_categorical(column)
-        if name not in numbers and len(self._read_group(column).values) > MAX_CATEGORICAL_INTEGERS:
-            del self.groups[name]
-            numbers.add(name)
-        return name in numbers
+    def _is_number(self, column: Column) -> bool:
+        """Whether a column is one; whole numbers are, once they are too many for groups."""
+        name, values = str(column.name), column.values
+        if name in self.numbers or not is_number(values):
+            return name in self.numbers
+        if is_whole(values) and len(self._read_group(column).values) <= MAX_CODES:
+            return False
+        self.groups.pop(name, None)
+        self.numbers.add(name)
+        return True
 
     def _read_group(self, column: Column) -> Attribute:
         """Read the groups of a column in this batch and in earlier ones, and remember them."""
         attribute = read_group(column, self.groups.get(str(column.name), ()))
         self.groups[attribute.name] = attribute.values
         return attribute
+
+
+def read_columns(notion: GroupNotion, kept: list[Column], columns: list[Column]) -> list[Attribute]:
+    """Read the columns of a dataset that are kept, as `Memory.read` does those of a batch."""
+    kinds = sensitive_kinds(kept, notion.continuous, notion.categorical, columns)
+    attributes = [
+        read_group(c) if kinds[str(c.name)] is Kind.GROUP else read_number(c) for c in kept
+    ]
+    return groups_first(attributes)
+
+
+def groups_first(attributes: list[Attribute]) -> list[Attribute]:
+    """Return the attributes in their order, numbers last."""
+    return sorted(attributes, key=lambda attribute: not attribute.is_group)
 
 
 def reads_one_hot(notion: GroupNotion, sensitive: Array) -> bool:

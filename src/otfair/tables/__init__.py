@@ -15,12 +15,15 @@ from otfair.tables._copies import explain_copy, known_column
 from otfair.tables._encoded_column import EncodedColumn
 from otfair.tables._encoder import TableEncoder, tree_matrix
 from otfair.tables._kinds import (
-    MAX_CATEGORICAL_INTEGERS,
+    MAX_CODES,
     MAX_GROUPS,
     Kind,
+    chosen_kinds,
     is_number,
+    is_whole,
     kind_of,
     looks_categorical,
+    sensitive_kinds,
     type_name,
 )
 from otfair.tables._labels import (
@@ -28,6 +31,7 @@ from otfair.tables._labels import (
     label_names,
     label_values,
     likely_positive,
+    named_labels,
     outcomes,
     positive_value,
     read_labels,
@@ -36,5 +40,6 @@ from otfair.tables._labels import (
 )
 from otfair.tables._numbers import percentages
 from otfair.tables._read import Table, TableError, read_parquet, read_table
+from otfair.tables._rows import known_rows, take_rows
 from otfair.tables._suitability import MANY_VALUES, Reason, Why, unsuited
 from otfair.tables._text import listed, nearest, plain_text, shown

@@ -196,7 +196,7 @@ def as_columns(chosen: Columns | None) -> tuple[str | int, ...]:
     return tuple(c if isinstance(c, str) else operator.index(c) for c in chosen)
 
 
-def chosen_names(chosen: Columns, columns: list[Column], argument: str) -> set[str]:
+def chosen_names(chosen: Columns, columns: Sequence[Column], argument: str) -> set[str]:
     """Return the names of the columns that a user chose by name or position."""
     names = [str(c.name) for c in columns]
     out = set()

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from otfair._io.arrays import ArgumentError, Array, same_length
-from otfair.tables._columns import to_columns
+from otfair.tables._columns import to_columns, to_series
+from otfair.tables._kinds import is_number
 from otfair.tables._text import listed, plain_text
 
 # Labels that say themselves which one is positive.
@@ -60,6 +61,19 @@ def binary_labels(labels: Array, n: int, notion: str) -> np.ndarray:
             "outcome to 1 and the other to 0, for example with `(y == positive).astype(int)`.",
         )
     return values.astype(np.int64)
+
+
+def named_labels(labels: Array) -> Array:
+    """Return labels that are text, such as "yes" and "no", as zeros and ones; others as they are.
+
+    Labels of an audit are read so; where their names don't tell which is positive, that is said.
+    """
+    if labels is None:
+        return None
+    column = to_series(labels, "labels", "label")
+    if is_number(column) or pd.api.types.is_bool_dtype(column) or column.isna().any():
+        return labels
+    return read_labels(column)
 
 
 def two_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
