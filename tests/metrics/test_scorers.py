@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from sklearn.metrics import get_scorer, roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
     StratifiedKFold,
+    TunedThresholdClassifierCV,
     cross_validate,
 )
 from sklearn.pipeline import make_pipeline
@@ -279,6 +281,66 @@ def test_metric_frame_shows_nan_where_there_is_one_group(people):
         )
     assert frame.by_group.isna().all()
     assert 0 < frame.overall < 1
+
+
+# Thresholds, which TunedThresholdClassifierCV chooses by a scorer that it takes apart
+
+
+@pytest.mark.parametrize("names", [(0, 1), ("no", "yes")], ids=str)
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+def test_a_tuned_threshold_is_the_best_of_all_by_direct_computation(
+    people, weights, routing, names, weighted
+):
+    X, zeros_and_ones, S = people
+    y, sex, w = np.array(names)[zeros_and_ones], S["sex"], weights if weighted else None
+    scorer = otfair.make_fair_scorer(
+        "accuracy", otfair.demographic_parity_difference_scorer, max_violation=0.1, price=10.0
+    )
+    model, given = LogisticRegression().fit(X, y), {"sensitive_features": sex}
+    if weighted:
+        scorer = scorer.set_score_request(sample_weight=True)
+        model.set_fit_request(sample_weight=False)
+        given["sample_weight"] = w
+    tuned = TunedThresholdClassifierCV(
+        model, scoring=scorer, cv="prefit", refit=False, thresholds=60, store_cv_results=True
+    ).fit(X, y, **given)
+    h = model.predict_proba(X)[:, 1]
+    cuts = np.linspace(h.min(), h.max(), 60)
+    gaps = [otfair.demographic_parity_difference(h >= c, sex, sample_weight=w) for c in cuts]
+    right = [np.average((h >= c) == zeros_and_ones, weights=w) for c in cuts]
+    expected = np.array(right) - 10 * np.maximum(0, np.array(gaps) - 0.1)
+    np.testing.assert_allclose(tuned.cv_results_["scores"], expected, atol=1e-12)
+    np.testing.assert_allclose(tuned.cv_results_["thresholds"], cuts)
+    assert tuned.best_threshold_ == cuts[expected.argmax()]
+    # The best threshold is fair, and the most accurate one is not: no sign is the wrong way round.
+    fair = np.asarray(tuned.predict(X)) == names[1]
+    assert otfair.demographic_parity_difference(fair, sex, sample_weight=w) <= 0.1
+    assert gaps[int(np.argmax(right))] > 0.1
+
+
+@pytest.mark.parametrize("scorer", SCORERS.values(), ids=SCORERS)
+def test_every_scorer_tunes_a_threshold_in_folds(people, routing, scorer):
+    X, y, S = people
+    clf = otfair.OTFClassifier(alpha=0.3).set_fit_request(sensitive_features=True)
+    scorer = replace(scorer, performance=get_scorer("balanced_accuracy"))
+    tuned = TunedThresholdClassifierCV(clf, scoring=scorer, cv=2, thresholds=10)
+    tuned.fit(X, y, sensitive_features=S[["sex"]])
+    assert 0 < tuned.best_threshold_ < 1
+    decided = (tuned.estimator_.predict_proba(X)[:, 1] >= tuned.best_threshold_).astype(int)
+    assert tuned.predict(X).tolist() == decided.tolist()
+
+
+def test_what_a_threshold_needs_is_said(people, routing):
+    X, y, S = people
+    model = LogisticRegression().fit(X, y)
+    free = otfair.pdp_scorer.set_score_request(sensitive_features=None)
+    with pytest.raises(ValueError, match="did not reach the scorer"):
+        TunedThresholdClassifierCV(model, scoring=free, cv="prefit", refit=False).fit(X, y)
+    own = otfair.make_fair_scorer(lambda estimator, X, y: 0.5)
+    with pytest.raises(TypeError, match="`make_scorer`"):
+        TunedThresholdClassifierCV(model, scoring=own, cv="prefit", refit=False).fit(
+            X, y, sensitive_features=S["sex"]
+        )
 
 
 # Input that would be misread

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias, cast
 
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
@@ -53,6 +53,7 @@ class FairnessScorer:
 
     Call it as ``scorer(estimator, X, y, sensitive_features=S)``, or give it to `cross_validate`,
     `GridSearchCV` and their like: with metadata routing enabled it asks for `sensitive_features`.
+    `TunedThresholdClassifierCV` takes it too, and then it scores the decisions at each threshold.
 
     Parameters
     ----------
@@ -101,6 +102,39 @@ class FairnessScorer:
     def _fine(self, found: float) -> float:
         """Return what a violation costs; NaN stays NaN."""
         return self.price * float(np.maximum(0.0, found - self.max_violation))
+
+    # `TunedThresholdClassifierCV` takes a scorer apart, as it scores decisions at each threshold;
+    # these are the parts that it takes of scikit-learn's own scorers.
+
+    _sign = 1
+    _kwargs: ClassVar[dict[str, Any]] = {}
+
+    def _score_func(
+        self,
+        y_true: Array,
+        y_pred: Array,
+        *,
+        sensitive_features: Array = None,
+        sample_weight: Array = None,
+    ) -> float:
+        """Score decisions, classes as labels are: the greater class is the positive one."""
+        if sensitive_features is None:
+            raise ValueError(NOT_ROUTED)
+        weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+        good, scorer = 0.0, cast(Any, self.performance)
+        if scorer is not None:
+            if not hasattr(scorer, "_score_func"):
+                raise TypeError(
+                    f"a threshold can't be tuned by {scorer!r}, a function of an estimator and not "
+                    "of decisions. Pass a metric as scikit-learn's `make_scorer` wraps it, or its "
+                    'name, such as "balanced_accuracy".'
+                )
+            good = scorer._sign * scorer._score_func(y_true, y_pred, **scorer._kwargs, **weight)
+        y_true, y_pred = np.asarray(y_true), np.asarray(y_pred)
+        positive = np.unique(np.concatenate([y_true, y_pred]))[-1]
+        labels, decided = (y_true == positive).astype(int), y_pred == positive
+        found = self.metric(labels, decided, sensitive_features=sensitive_features, **weight)
+        return good - self._fine(found)
 
     def set_score_request(self, **requests: Request) -> FairnessScorer:
         """Return a scorer that asks for other metadata, as scikit-learn's method of this name does.
