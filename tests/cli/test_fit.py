@@ -14,7 +14,14 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from tables_for_commands import loans, otfair, refused, write
 
-from otfair import OTFClassifier, TableEncoder, load_model, pdp_violation, peo_violation
+from otfair import (
+    DemographicParity,
+    OTFClassifier,
+    TableEncoder,
+    load_model,
+    pdp_violation,
+    peo_violation,
+)
 from otfair.cli.fit import against_limit
 
 pytestmark = pytest.mark.slow
@@ -205,7 +212,7 @@ def test_the_limit_is_spoken_of_on_page_and_terminal(tmp_path):
     assert f"<p>{line}</p>" in (tmp_path / "m" / "report.html").read_text()
 
 
-def test_rows_without_label_or_group_are_left_out_and_counted(tmp_path):
+def test_rows_without_label_are_left_out_and_those_without_group_have_no_part_in_fairness(tmp_path):
     frame = loans(200)
     frame.loc[:9, "granted"] = None
     frame.loc[5:14, "sex"] = None
@@ -213,11 +220,39 @@ def test_rows_without_label_or_group_are_left_out_and_counted(tmp_path):
     write(frame, tmp_path / "t.csv")
     said = otfair(
         "fit", tmp_path / "t.csv", "--label", "granted", "--sensitive", "sex", "--alpha", 0.3,
-        *QUICK, "--json", "-o", tmp_path / "m",
+        "--alphas", "0,0.3", "--json", "-o", tmp_path / "m",
     )  # fmt: skip
-    assert sum(said.data["people"].values()) == 185
-    assert "10 of 200 rows are left out: they have no 'granted'" in said.data["notes"]
-    assert "10 of 200 rows are left out: they have no 'sex'" in said.data["notes"]
+    assert sum(said.data["people"].values()) == 190
+    notes = " ".join(said.data["notes"])
+    assert "10 of 200 rows are left out: they have no 'granted'" in notes
+    assert "5 of 190 rows have no 'sex': the model learns from them" in notes
+    assert said.data["missing_sensitive"] == 5
+    loaded = load_model(tmp_path / "m" / "model.safetensors")[-1]
+    assert 0 < loaded.n_missing_sensitive_ <= 5
+    assert (tmp_path / "m" / "audit_after.html").exists()
+    curve = pd.read_csv(tmp_path / "m" / "curve.csv")
+    after = said.data["metrics"]["after"]["test"]
+    assert curve["test_pdp"].iloc[-1] == pytest.approx(after["pdp"], abs=1e-6)
+
+
+def test_codes_and_numbers_are_trained_as_what_is_said(tmp_path):
+    frame = loans(200).assign(race=np.arange(200) % 3 + 1.0, rank=np.arange(200) % 4)
+    frame.loc[3, "race"] = None
+    write(frame, tmp_path / "t.csv")
+    said = otfair(
+        "fit", tmp_path / "t.csv", "--label", "granted", "--sensitive", "race", "--sensitive",
+        "rank:continuous", *FEW, "--alpha", 0.3, *QUICK, "-o", tmp_path / "m",
+    )  # fmt: skip
+    assert "sensitive: race (3 groups), rank (number)" in said.out
+    record = json.loads((tmp_path / "m" / "model.json").read_text())
+    assert record["kinds"] == {"race": "groups", "rank": "number"}
+    model = load_model(tmp_path / "m" / "model.safetensors")
+    assert model[-1].notion == DemographicParity(continuous="rank")
+    y = (frame["granted"] == "yes").to_numpy().astype(int)
+    _, test = train_test_split(np.arange(200), test_size=0.2, random_state=0, stratify=y)
+    h = model.predict_proba(frame.iloc[test][["income", "debt_ratio", "sector"]])[:, 1]
+    violation = pdp_violation(h, frame.iloc[test][["race", "rank"]], continuous="rank")
+    assert record["metrics"]["after"]["test"]["violation"] == pytest.approx(violation)
 
 
 def test_columns_that_name_rows_are_no_features(tmp_path):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from otfair._io.arrays import Array, check_weight
+from otfair._io.arrays import Array, check_weight, same_length
 from otfair.metrics._violations import read_scores
 from otfair.notions import Attribute, read_group, refuse_single
 from otfair.tables import (
@@ -18,9 +18,9 @@ from otfair.tables import (
     Columns,
     Kind,
     binary_labels,
+    known_labels,
     known_rows,
     named,
-    named_labels,
     same_people,
     sensitive_kinds,
     take_rows,
@@ -92,7 +92,8 @@ def equalized_odds_difference(
     scores, sensitive_features : array-like
         As for `demographic_parity_difference`.
     labels : array-like of shape (n,)
-        Zeros and ones, or names that tell which is positive, such as "yes" and "no".
+        Zeros and ones, or names that tell which is positive, such as "yes" and "no"; people
+        without one are left out, too.
     threshold : float, default=0.5
         As for `demographic_parity_difference`.
     sample_weight : array-like of shape (n,), optional
@@ -114,7 +115,12 @@ def equalized_odds_difference(
     """
     given = {"scores": scores, "sensitive_features": sensitive_features, "labels": labels}
     groups, decided, weight = _read(given, threshold, sample_weight, categorical)
-    strata = binary_labels(named_labels(labels), len(weight), "equalized_odds_difference")
+    name = "equalized_odds_difference"
+    if labels is not None:
+        labels, known = known_labels(labels)
+        same_length("labels", len(known), len(weight))
+        weight = weight * known
+    strata = binary_labels(labels, len(weight), name)
     return DifferenceOf(groups, strata)(decided, weight)
 
 

@@ -171,6 +171,8 @@ class FairnessScorer:
             request.score.add_request(param=name, alias=getattr(self, name))
         return request
 
+    _get_metadata_request = get_metadata_routing  # by which scikit-learn before 1.9 asks
+
     def __repr__(self) -> str:
         shown = [self.metric.__name__]
         if self.performance is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from otfair._io.arrays import Array, to_tensor
+from otfair._io.arrays import Array, check_weight, to_tensor
 from otfair.notions import (
     DemographicParity,
     EqualizedOdds,
@@ -17,7 +17,7 @@ from otfair.notions import (
     as_notion,
     known_people,
 )
-from otfair.tables import Columns, named_labels, same_people
+from otfair.tables import Columns, known_labels, same_people
 
 
 def pdp_violation(
@@ -76,7 +76,7 @@ def peo_violation(
     ----------
     scores, sensitive_features, labels, sample_weight : array-like
         As for `pdp_violation`; labels are zeros and ones, or names that tell which is positive,
-        such as "yes" and "no".
+        such as "yes" and "no"; people without one are left out, too.
     continuous, categorical : str, int or sequence of them, default=()
         As for `pdp_violation`.
 
@@ -109,8 +109,10 @@ def violation(
     given = {"labels": labels, "sample_weight": sample_weight}
     same_people({"scores": scores, "sensitive_features": sensitive_features, **given})
     notion = as_notion(notion)
-    if any(isinstance(part, EqualizedOdds) for part in notion.parts):
-        labels = named_labels(labels)
+    if labels is not None and any(isinstance(part, EqualizedOdds) for part in notion.parts):
+        labels, known = known_labels(labels)
+        if not known.all():
+            sample_weight = check_weight(sample_weight, len(known)).cpu().numpy() * known
     people = known_people(notion, sensitive_features, labels, sample_weight)
     return ViolationOf(people)(read_scores(scores, len(people.types)))
 

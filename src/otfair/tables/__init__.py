@@ -28,10 +28,10 @@ from otfair.tables._kinds import (
 )
 from otfair.tables._labels import (
     binary_labels,
+    known_labels,
     label_names,
     label_values,
     likely_positive,
-    named_labels,
     outcomes,
     positive_value,
     read_labels,

@@ -63,17 +63,19 @@ def binary_labels(labels: Array, n: int, notion: str) -> np.ndarray:
     return values.astype(np.int64)
 
 
-def named_labels(labels: Array) -> Array:
-    """Return labels that are text, such as "yes" and "no", as zeros and ones; others as they are.
+def known_labels(labels: Array) -> tuple[Array, np.ndarray]:
+    """Return labels as an audit takes them, and who has one, (n,) bool.
 
-    Labels of an audit are read so; where their names don't tell which is positive, that is said.
+    Text such as "yes" and "no" becomes ones and zeros; so does a missing label, which is nobody's.
     """
-    if labels is None:
-        return None
     column = to_series(labels, "labels", "label")
-    if is_number(column) or pd.api.types.is_bool_dtype(column) or column.isna().any():
-        return labels
-    return read_labels(column)
+    known = column.notna().to_numpy(dtype=bool)
+    some = column[known]
+    if not is_number(some) and not pd.api.types.is_bool_dtype(some):
+        some = pd.Series(read_labels(some), some.index)
+    elif known.all():
+        return labels, known
+    return some.reindex(column.index, fill_value=0), known
 
 
 def two_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
