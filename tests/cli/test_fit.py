@@ -229,6 +229,9 @@ def test_rows_without_label_are_left_out_and_those_without_group_have_no_part_in
     assert said.data["missing_sensitive"] == 5
     loaded = load_model(tmp_path / "m" / "model.safetensors")[-1]
     assert 0 < loaded.n_missing_sensitive_ <= 5
+    page = (tmp_path / "m" / "report.html").read_text(encoding="utf-8")
+    assert "Sensitive: sex (groups)" in page
+    assert "5 of them lack a sensitive value" in page
     assert (tmp_path / "m" / "audit_after.html").exists()
     curve = pd.read_csv(tmp_path / "m" / "curve.csv")
     after = said.data["metrics"]["after"]["test"]
