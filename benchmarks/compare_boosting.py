@@ -88,7 +88,7 @@ def boosted(regularizer: str) -> Callable[[Split, str], Iterator[tuple[float, np
 
 
 def logistic(split: Split, notion: str) -> Iterator[tuple[float, np.ndarray]]:
-    clf = otfair.OTFClassifier(notion, geometry=split.geometry, standardize=False)
+    clf = otfair.OTFClassifier(notion, geometry=split.geometry, standardize=False, C=None)
     for model in clf.fit_path(split.Z, split.y, split.S, (0.0, *ALPHAS)):
         yield model.alpha_, model.predict_proba(split.Z_test)[:, 1]
 

@@ -83,7 +83,7 @@ def path(
                     break
                 yield 0.5 * (a + b)
 
-    clf = otfair.OTFClassifier(NOTIONS[notion], regularizer=regularizer)
+    clf = otfair.OTFClassifier(NOTIONS[notion], regularizer=regularizer, C=None)
     fitted = clf.fit_path(
         table.X[table.fit], table.y[table.fit], table.S.iloc[table.fit], strengths()
     )

@@ -9,9 +9,9 @@ class SuppliesAttribute:
     """Supplies a sensitive column, so that scikit-learn's checks reach the penalty."""
 
     def fit(self, X, y, sensitive_features=None, sample_weight=None):
-        try:  # by value, so that copies of a person are of one group
-            first = np.unique(np.asarray(X)[:, 0].astype(float), return_inverse=True)[1]
-            groups = first > (first.max(initial=0) // 2)
+        try:  # by value alone: the same with copies of a person, and without those of weight 0
+            first = np.asarray(X)[:, 0].astype(float)
+            groups = np.floor(3.3 * np.where(np.isfinite(first), first, 0.0)) % 2
         except (TypeError, ValueError, IndexError, np.exceptions.ComplexWarning):
             groups = np.zeros(1)
         if len(np.unique(groups)) == 2:

@@ -18,6 +18,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import otfair
@@ -45,11 +46,80 @@ def people():
 
 def test_without_a_penalty_it_is_the_logistic_regression_of_scikit_learn(people):
     X, y, _ = people
-    ours = OTFClassifier(alpha=0, tol=1e-12).fit(X, y)
+    ours = OTFClassifier(alpha=0, C=None, tol=1e-12).fit(X, y)
     theirs = LogisticRegression(C=np.inf, max_iter=2000, tol=1e-9).fit(X, y)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-4)
     assert ours.converged_
     assert ours.coef_.shape == (1, X.shape[1])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("C", [0.001, 0.1, 10])
+def test_the_ridge_is_that_of_scikit_learn(people, C, weighted):
+    X, y, _ = people
+    w = np.random.default_rng(0).uniform(0, 3, len(y)) if weighted else None
+    ours = OTFClassifier(alpha=0, C=C, standardize=False, tol=1e-14).fit(X, y, sample_weight=w)
+    theirs = LogisticRegression(C=C, max_iter=2000, tol=1e-9).fit(X, y, sample_weight=w)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-4)
+
+
+def test_the_ridge_is_on_the_weights_of_standardised_features(people):
+    X, y, _ = people
+    units = np.geomspace(1e-3, 1e3, X.shape[1])
+    plain, scaled = (
+        OTFClassifier(alpha=0, C=0.01, tol=1e-14).fit(Z, y).predict_proba(Z)
+        for Z in (X, X * units + 5)
+    )
+    np.testing.assert_allclose(scaled, plain, atol=1e-5)
+    theirs = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, tol=1e-9)).fit(X, y)
+    np.testing.assert_allclose(plain, theirs.predict_proba(X), atol=1e-5)
+
+
+def test_a_fair_model_is_regularised_as_much_next_to_its_loss(people):
+    # Where the penalty has no force, alpha changes nothing: loss and ridge shrink together.
+    X, y, S = people
+    weak = {"balance": 1e-12, "C": 0.001, "tol": 1e-14}
+    free, fair = (
+        OTFClassifier(alpha=a, **weak).fit(X, y, sensitive_features=S["sex"]) for a in (0, 0.9)
+    )
+    np.testing.assert_allclose(fair.coef_, free.coef_, atol=1e-4)
+
+
+def test_adam_has_the_ridge_of_l_bfgs(people):
+    X, y, _ = people
+    loop = {"solver": "adam", "epochs": 60, "learning_rate": 0.02, "random_state": 0}
+    exact = OTFClassifier(alpha=0, C=1e-3).fit(X, y)
+    by_adam = OTFClassifier(alpha=0, C=1e-3, **loop).fit(X, y)
+    free = OTFClassifier(alpha=0, C=None).fit(X, y)
+    off = np.abs(by_adam.coef_ - exact.coef_).max()
+    assert off < 0.1 * np.abs(free.coef_ - exact.coef_).max()
+
+
+def test_a_module_is_trained_without_the_ridge(people):
+    X, y, _ = people
+    scores = [
+        OTFClassifier(
+            alpha=0, C=C, module=lambda p: torch.nn.Linear(p, 1), epochs=2, random_state=0
+        )
+        .fit(X, y)
+        .predict_proba(X)
+        for C in (1e-6, None)
+    ]
+    np.testing.assert_array_equal(*scores)
+
+
+@pytest.mark.parametrize("C", [0.5, None, np.inf])
+def test_the_ridge_is_saved(people, C, tmp_path):
+    X, y, _ = people
+    OTFClassifier(alpha=0, C=C).fit(X, y).save(tmp_path / "model.safetensors")
+    assert OTFClassifier.load(tmp_path / "model.safetensors").C == C
+
+
+@pytest.mark.parametrize("C", [0, -1.0, "1", np.nan])
+def test_a_ridge_is_positive(C):
+    with pytest.raises(ValueError, match=r"`C` must be positive; received"):
+        OTFClassifier(alpha=0, C=C).fit([[0.0], [1.0]], [0, 1])
 
 
 @pytest.mark.slow
@@ -107,8 +177,8 @@ def test_scores_that_are_fair_already_are_balanced_by_slopes():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)), rng.integers(0, 2, 40)
     s = np.repeat(["a", "b"], 40)
-    m = OTFClassifier(alpha=0.5).fit(np.tile(X, (2, 1)), np.tile(y, 2), sensitive_features=s)
-    free = OTFClassifier(alpha=0).fit(X, y)
+    m = OTFClassifier(C=None).fit(np.tile(X, (2, 1)), np.tile(y, 2), sensitive_features=s)
+    free = OTFClassifier(alpha=0, C=None).fit(X, y)
     np.testing.assert_allclose(m.predict_proba(X), free.predict_proba(X), atol=5e-3)
     assert m.balance_ == 1
 

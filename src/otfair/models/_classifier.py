@@ -1,7 +1,7 @@
 """A scikit-learn classifier that is trained to be fair and good.
 
-The objective is (1 - alpha) cross-entropy + alpha penalty, a mean over people, where the penalty is
-balanced so that alpha means the same for every dataset (docs/training.md).
+The objective is (1 - alpha) (cross-entropy + ridge) + alpha penalty, means over people, where the
+penalty is balanced so that alpha means the same for every dataset (docs/training.md).
 """
 
 from __future__ import annotations
@@ -66,6 +66,11 @@ class OTFClassifier(FairClassifier):
         `validation_fraction` of it) is at most this.
     validation_fraction : float, default=0.0
         Share of the rows kept out of training to judge `max_violation`.
+    C : float or None, default=0.1
+        Inverse of the ridge's strength, as for scikit-learn's `LogisticRegression`: next to the
+        mean loss of n people, ``1 / (C n)`` times half the squared length of the weights, as they
+        are for standardised features, the intercept apart. Smaller is stronger; None or infinity
+        is without. A `module` is trained without it.
     balance : "auto" or float, default="auto"
         The penalty's factor; docs/training.md says how it is found.
     solver : {"lbfgs", "adam"}, default="lbfgs"
@@ -152,6 +157,7 @@ class OTFClassifier(FairClassifier):
         *,
         max_violation: float | None = None,
         validation_fraction: float = 0.0,
+        C: float | None = 0.1,
         balance: str | float = "auto",
         solver: str = "lbfgs",
         module: nn.Module | Callable[[int], nn.Module] | None = None,
@@ -171,7 +177,7 @@ class OTFClassifier(FairClassifier):
         verbose: bool = False,
     ) -> None:
         self.notion, self.alpha, self.epsilon = notion, alpha, epsilon
-        self.regularizer, self.balance = regularizer, balance
+        self.regularizer, self.balance, self.C = regularizer, balance, C
         self.max_violation, self.validation_fraction = max_violation, validation_fraction
         self.solver, self.module, self.mode, self.init = solver, module, mode, init
         self.standardize, self.cost_features = standardize, cost_features
@@ -206,7 +212,8 @@ class OTFClassifier(FairClassifier):
         self._learn_scale(X[kept], weight[kept])
         Z = self._scaled(X)
         share = weight[kept] / weight[kept].mean()
-        training = Training(Z[kept], labels[kept], share, verbose=self.verbose)
+        ridge = 0.0 if self.C is None else 1 / (self.C * weight[kept].sum())
+        training = Training(Z[kept], labels[kept], share, verbose=self.verbose, ridge=ridge)
         violation_of = None
         if people is not None:
             violation_of, training.violation_of = (
@@ -256,7 +263,8 @@ class OTFClassifier(FairClassifier):
                 given = torch.from_numpy(stage.line.weights).to(torch.float32)
                 module.load_state_dict({"weight": given[None, :-1], "bias": given[-1:]})
             loop = {"epochs": self.epochs, "batch_size": self.batch_size, "seed": stage.seed}
-            return stage.training.adam(module, alpha, rate=self.learning_rate, **loop)
+            line = next(module.parameters()) if self.module is None else None  # its weights
+            return stage.training.adam(module, alpha, rate=self.learning_rate, line=line, **loop)
 
     def _keep(self, chosen: Line | Network, tried: Sequence[Line | Network]) -> None:
         others = [record for model in tried if model is not chosen for record in model.history]

@@ -1,4 +1,7 @@
-"""Fit models to (1 - alpha) cross-entropy + alpha penalty: L-BFGS for lines, Adam for modules."""
+"""Fit models to (1 - alpha) (cross-entropy + ridge) + alpha penalty: L-BFGS and Adam.
+
+L-BFGS trains lines, Adam modules; the ridge is on the weights of lines.
+"""
 
 from __future__ import annotations
 
@@ -82,6 +85,7 @@ class Training:
     violation_of: ViolationOf | None = None
     verbose: bool = False
     batches: tuple[np.ndarray, People] | None = None  # (n, q) cost features and people: batch mode
+    ridge: float = 0.0  # times half the squared length of a line's weights, its intercept apart
     penalty: float = 0.0  # at the last evaluation
 
     def violation(self, model: Line | Network) -> float:
@@ -137,7 +141,9 @@ class Training:
         def objective(theta: np.ndarray) -> tuple[float, np.ndarray]:
             z = Line(theta).logits(self.X)
             value = float(self.weight @ (np.logaddexp(0.0, z) - self.y * z)) / n
+            value += 0.5 * self.ridge * float(theta[:-1] @ theta[:-1])
             slope = self.weight * (expit(z) - self.y) / n
+            pull_back = np.append(self.ridge * theta[:-1], 0.0)
             self.penalty = 0.0
             if alpha and self.loss is not None:
                 logits = torch.from_numpy(z).requires_grad_()
@@ -146,7 +152,8 @@ class Training:
                 self.penalty = float(penalty.detach())
                 value = (1 - alpha) * value + alpha * self.penalty
                 slope = (1 - alpha) * slope + alpha * pull.numpy()
-            return value, np.append(slope @ self.X, slope.sum())
+                pull_back *= 1 - alpha
+            return value, np.append(slope @ self.X, slope.sum()) + pull_back
 
         return objective
 
@@ -184,9 +191,19 @@ class Training:
         return Line(found.x, history, found.value, iterations, found.converged, found.stuck)
 
     def adam(
-        self, module: nn.Module, alpha: float, epochs: int, batch_size: int, rate: float, seed: int
+        self,
+        module: nn.Module,
+        alpha: float,
+        epochs: int,
+        batch_size: int,
+        rate: float,
+        seed: int,
+        line: Tensor | None = None,
     ) -> Network:
-        """Train a module on mini-batches, whose score may go to all people, or in the batch."""
+        """Train a module on mini-batches, whose score may go to all people, or in the batch.
+
+        The ridge is on `line`, where the module is one.
+        """
         X = torch.as_tensor(self.X, dtype=_dtype(module))
         y, weight = (torch.as_tensor(v, dtype=torch.float64) for v in (self.y, self.weight))
         optimizer = torch.optim.Adam(module.parameters(), lr=rate)
@@ -210,6 +227,8 @@ class Training:
                     else:
                         features, people = self.batches
                         penalty = self.loss(logits, features[rows], people.take(rows)).double()
+                if line is not None:
+                    entropy = entropy + 0.5 * self.ridge * line.double().square().sum()
                 value = (1 - alpha) * entropy + alpha * penalty
                 optimizer.zero_grad()
                 value.backward()  # type: ignore[no-untyped-call]

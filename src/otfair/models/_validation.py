@@ -27,10 +27,12 @@ RANGES: dict[str, tuple[float, float, type]] = {
     **dict.fromkeys(("alpha", "max_violation", "validation_fraction"), (0, 1, numbers.Real)),
     **dict.fromkeys(("epsilon", "learning_rate"), (POSITIVE, FINITE, numbers.Real)),
     "tol": (0, np.inf, numbers.Real),
+    "C": (POSITIVE, np.inf, numbers.Real),
     **dict.fromkeys(
         ("n_estimators", "max_iter", "epochs", "batch_size"), (1, np.inf, numbers.Integral)
     ),
 }
+OPTIONAL = ("max_violation", "C")  # None is without
 
 
 def check_number(name: str, value: Any) -> None:
@@ -52,8 +54,9 @@ def check_balance(value: Any) -> None:
 def check_common(estimator: Any) -> None:
     """Raise where a number is out of its range, or `geometry` and another setting clash."""
     for name in RANGES:
-        if hasattr(estimator, name) and (name, getattr(estimator, name)) != ("max_violation", None):
-            check_number(name, getattr(estimator, name))
+        given = getattr(estimator, name, None)
+        if given is not None or (hasattr(estimator, name) and name not in OPTIONAL):
+            check_number(name, given)
     check_balance(estimator.balance)
     own, loss = (estimator.cost, estimator.scale), estimator.regularizer
     if own != ("euclidean", "max"):

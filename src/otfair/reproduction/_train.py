@@ -146,6 +146,7 @@ def _models(runs: list[Run], split: Split) -> Iterator[OTFClassifier]:
     S = split.sensitive["train"][list(first.columns)]
     clf = OTFClassifier(
         NOTIONS[first.notion],
+        C=None,  # as in the paper
         epsilon=first.epsilon or EPSILON,
         regularizer=first.method,
         random_state=first.split,
@@ -165,7 +166,7 @@ def _models(runs: list[Run], split: Split) -> Iterator[OTFClassifier]:
 
 
 def _unfair(run: Run, **settings: Any) -> OTFClassifier:
-    return OTFClassifier(alpha=0, random_state=run.split, standardize=False, **settings)
+    return OTFClassifier(alpha=0, C=None, random_state=run.split, standardize=False, **settings)
 
 
 def released_scale(epsilon: float) -> float:
@@ -202,7 +203,7 @@ def _before_and_after(run: Run, split: Split) -> list[list[float]]:
     free = _unfair(run).fit(X, y)
     fair = OTFClassifier(
         NOTIONS[run.notion], 1.0, run.epsilon,
-        init=free, geometry=geometry, random_state=run.split, standardize=False,
+        init=free, geometry=geometry, random_state=run.split, standardize=False, C=None,
     ).fit(X, y, sensitive_features=S)  # fmt: skip
     out = []
     for model in (free, fair):
