@@ -22,10 +22,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import otfair
 from otfair import OTFBoostingClassifier
-from otfair.models._validation import split_people
+from otfair.models._validation import split_off, split_people
 
 BOOSTERS = ("xgboost", "lightgbm")
-SMALL = {"n_estimators": 20, "max_depth": 3, "n_jobs": 1}
+DEFAULTS = {"reg_lambda": 10}  # of ours, where SMALL has no other
+SMALL = {"n_estimators": 20, "max_depth": 3, "learning_rate": 0.3, "n_jobs": 1}
 
 
 class WithAttribute(SuppliesAttribute, OTFBoostingClassifier):
@@ -79,9 +80,9 @@ def sex(data):
 def test_alpha_0_is_the_stock_booster_with_categories_and_gaps(data, gaps, booster, weighted):
     w = np.random.default_rng(1).integers(1, 4, len(gaps)) if weighted else None
     stock = (
-        xgboost.XGBClassifier(enable_categorical=True, **SMALL)
+        xgboost.XGBClassifier(enable_categorical=True, **DEFAULTS | SMALL)
         if booster == "xgboost"
-        else lightgbm.LGBMClassifier(verbosity=-1, **SMALL)
+        else lightgbm.LGBMClassifier(verbosity=-1, **DEFAULTS | SMALL)
     ).fit(gaps, data.y, sample_weight=w)
     ours = OTFBoostingClassifier(booster, alpha=0, **SMALL).fit(gaps, data.y, sample_weight=w)
     theirs = stock.predict_proba(gaps)
@@ -363,10 +364,15 @@ def test_whole_numbers_of_any_kind_are_one_seed(data):
         ({"objective": "binary"}, "`objective` can't be set here: it is what this class provides"),
         ({"scale_pos_weight": 5.0}, "pass `sample_weight` instead"),
         ({"num_iterations": 5}, "the rounds of boosting are `n_estimators`"),
-        ({"early_stopping_rounds": 5}, "train with `OTFObjective`"),
+        ({"early_stopping_rounds": 0}, "`early_stopping_rounds` must be at least 1"),
+        ({"early_stopping": True}, "pass `early_stopping_rounds`"),
+        ({"stopping_fraction": 1}, r"`stopping_fraction` must lie in \(0, 1\); received 1"),
         ({"boost": "dart"}, "`boost` can't be set here: .*; pass it as `boosting`"),
         ({"cat_feature": [0]}, "columns of text, booleans and categories are the categories"),
-        ({"max_violatoin": 0.1}, "unknown setting `max_violatoin`; did you mean `max_violation`?"),
+        (
+            {"max_violatoin": 0.1},
+            "unknown setting `max_violatoin`: .* did you mean `max_violation`",
+        ),
         ({"n_estimators": 0}, "`n_estimators` must be at least 1, a whole number; received 0"),
         ({"max_violation": -1}, r"`max_violation` must lie in \[0, 1\]"),
         ({"validation_fraction": 2}, r"`validation_fraction` must lie in \[0, 1\]; received 2"),
@@ -414,3 +420,53 @@ def test_one_number_weighs_everybody():
     one = clone(model).fit(d.X, d.y, d.sensitive_features["sex"], sample_weight=2.0)
     other = clone(model).fit(d.X, d.y, d.sensitive_features["sex"], sample_weight=np.full(100, 2))
     np.testing.assert_array_equal(one.predict_proba(d.X), other.predict_proba(d.X))
+
+
+@pytest.mark.parametrize("booster", BOOSTERS)
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+def test_training_stops_where_people_kept_out_find_it_best(data, sex, booster, alpha):
+    # What they find is the objective, penalty included: with `OTFObjective` by hand it is the same.
+    how = {"alpha": alpha, "n_jobs": 1, "random_state": 0, "learning_rate": 0.5, "balance": 50.0}
+    clf = OTFBoostingClassifier(
+        booster, n_estimators=80, early_stopping_rounds=5, stopping_fraction=0.3, **how
+    ).fit(data.X, data.y, sensitive_features=sex)
+    assert 1 <= clf.n_iter_ < 80
+    kept, out = split_off(clf, "stopping_fraction", np.arange(len(data.y)), data.y)
+    encoder = otfair.TableEncoder().fit(data.X)
+    objective = otfair.OTFObjective(alpha=alpha, balance=50.0).fit(
+        encoder.transform(data.X.iloc[kept]), sex.iloc[kept], data.y[kept]
+    )
+    objective.watch(encoder.transform(data.X.iloc[out]), sex.iloc[out], data.y[out])
+
+    def judged(rounds):
+        some = OTFBoostingClassifier(booster, n_estimators=rounds, **how)
+        some.fit(data.X.iloc[kept], data.y[kept], sensitive_features=sex.iloc[kept])
+        return objective.metric("objective").value(
+            data.y[out], some.decision_function(data.X.iloc[out])
+        )
+
+    best = clf.n_iter_
+    values = {rounds: judged(rounds) for rounds in range(max(1, best - 3), best + 6)}
+    assert min(values, key=values.get) == best
+    found = objective.metric("objective").value(
+        data.y[out], clf.decision_function(data.X.iloc[out])
+    )
+    assert found == pytest.approx(values[best], rel=1e-5)
+
+
+@pytest.mark.parametrize("booster", BOOSTERS)
+def test_a_model_that_was_stopped_is_saved_without_the_trees_after(data, booster, tmp_path):
+    settings = {"early_stopping_rounds": 3, "learning_rate": 0.5, "n_jobs": 1, "random_state": 1}
+    clf = OTFBoostingClassifier(booster, alpha=0, **settings).fit(data.X, data.y)
+    clf.save(tmp_path / "model.safetensors")
+    loaded = otfair.load_model(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(loaded.predict_proba(data.X), clf.predict_proba(data.X))
+    assert loaded.n_iter_ == clf.n_iter_ == loaded._trained().rounds < 100
+    assert loaded.early_stopping_rounds == 3
+
+
+def test_people_who_stop_it_are_not_those_of_a_geometry(data, sex):
+    geometry = otfair.PointCloud(otfair.TableEncoder().fit_transform(data.X))
+    clf = OTFBoostingClassifier(early_stopping_rounds=3, geometry=geometry)
+    with pytest.raises(ValueError, match="`early_stopping_rounds` keeps people out of training"):
+        clf.fit(data.X, data.y, sensitive_features=sex)

@@ -5,5 +5,11 @@ from otfair.models._booster_metric import BoosterMetric
 from otfair.models._boosting_classifier import OTFBoostingClassifier
 from otfair.models._classifier import OTFClassifier
 from otfair.models._objective import OTFObjective
+from otfair.models._trust import (
+    UntrustedModelWarning,
+    compare_losses,
+    doubt_losses,
+    doubt_spread,
+)
 from otfair.models._validation import encoded_columns
 from otfair.models.boosters import BOOSTERS

@@ -118,6 +118,7 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
             self.alpha_, self.violation_ = alpha, stage.violation(chosen)
             self.n_missing_sensitive_ = self._count_missing(sensitive_features)
             self._keep(chosen, tried)
+            self._doubt(stage, chosen)
         except BaseException:
             self.__dict__ = before  # all or nothing
             raise
@@ -271,6 +272,10 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
     @abstractmethod
     def _keep(self, chosen: Model, tried: Sequence[Model]) -> None:
         """Set the other fitted attributes; `tried` are all models that were trained."""
+
+    @abstractmethod
+    def _doubt(self, stage: Any, chosen: Model) -> None:
+        """Warn where the chosen model's scores are not to be trusted."""
 
     @abstractmethod
     def _logits(self, X: Array) -> np.ndarray:

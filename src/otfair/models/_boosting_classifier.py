@@ -24,14 +24,16 @@ from otfair.losses import loss_class
 from otfair.metrics import ViolationOf
 from otfair.models._base import FairClassifier, Stage
 from otfair.models._objective import OTFObjective
+from otfair.models._trust import compare_losses, doubt_losses, warn_of
 from otfair.models._validation import (
     check_common,
     encoded_columns,
     read_people,
     read_weight,
+    split_off,
     split_people,
 )
-from otfair.models.boosters import BOOSTERS, Booster, TreeData
+from otfair.models.boosters import BOOSTERS, Booster, Stopping, TreeData
 from otfair.notions import STORED_NOTIONS, Notion
 from otfair.tables import TableEncoder, tree_matrix, two_classes
 
@@ -50,6 +52,7 @@ class _Trees:
 @dataclass(frozen=True)
 class _Stage(Stage):
     data: TreeData
+    watched: TreeData | None  # by whom it is stopped
     objective: OTFObjective | None
     seed: int | None  # of the booster, the same at every strength
 
@@ -59,7 +62,7 @@ class OTFBoostingClassifier(FairClassifier):
 
     Tables of numbers and categories go in as they are, missing values included: the trees see the
     raw columns, and the cost compares people by a copy that `TableEncoder` has encoded. With
-    ``alpha=0`` this is the stock booster.
+    ``alpha=0`` this is the stock booster with these parameters.
 
     Parameters
     ----------
@@ -78,7 +81,12 @@ class OTFBoostingClassifier(FairClassifier):
     balance : "auto" or float, default="auto"
         The penalty's factor; docs/boosting.md says how it is found.
     n_estimators : int, default=100
-        Rounds of boosting.
+        Rounds of boosting, at most.
+    early_stopping_rounds : int, default=None
+        Stops where the objective, penalty included, was no better for so many rounds among people
+        kept out of training, and leaves out the trees after the best round; None is without.
+    stopping_fraction : float, default=0.1
+        Share of the rows kept out for that; they do not judge `max_violation`.
     cost_features : str, int, or list of str, int or bool, default=None
         Columns by which people are alike, as for `OTFClassifier`.
     cost : str, callable or Cost, default="euclidean"
@@ -94,7 +102,9 @@ class OTFBoostingClassifier(FairClassifier):
     verbose : bool, default=False
         Whether to show progress.
     **booster_params : dict
-        Any other parameter of the booster, such as ``max_depth`` or ``subsample``.
+        Any other parameter of the booster, such as ``max_depth`` or ``subsample``. Those not given
+        are the booster's own defaults, but for some that suit small tables, too:
+        ``learning_rate=0.1``, ``reg_lambda=10`` and, for XGBoost, ``max_depth=5``.
 
     Attributes
     ----------
@@ -119,7 +129,7 @@ class OTFBoostingClassifier(FairClassifier):
     >>> import otfair
     >>> data = otfair.load_dataset("synthetic", n=600)
     >>> sex = data.sensitive_features["sex"]
-    >>> clf = otfair.OTFBoostingClassifier(max_violation=0.05, n_estimators=30, n_jobs=1)
+    >>> clf = otfair.OTFBoostingClassifier(max_violation=0.05, n_jobs=1)
     >>> clf = clf.fit(data.X, data.y, sensitive_features=sex)
     >>> bool(otfair.pdp_violation(clf.predict_proba(data.X)[:, 1], sex) <= 0.05)
     True
@@ -149,6 +159,8 @@ class OTFBoostingClassifier(FairClassifier):
         validation_fraction: float = 0.0,
         balance: str | float = "auto",
         n_estimators: int = 100,
+        early_stopping_rounds: int | None = None,
+        stopping_fraction: float = 0.1,
         cost_features: Any = None,
         cost: str | CostFunction | Cost = "euclidean",
         scale: Scale = "max",
@@ -159,6 +171,8 @@ class OTFBoostingClassifier(FairClassifier):
         **booster_params: Any,
     ) -> None:
         self.booster, self.n_estimators = booster, n_estimators
+        self.early_stopping_rounds = early_stopping_rounds
+        self.stopping_fraction = stopping_fraction
         self.notion, self.alpha, self.epsilon = notion, alpha, epsilon
         self.regularizer, self.balance = regularizer, balance
         self.max_violation, self.validation_fraction = max_violation, validation_fraction
@@ -222,13 +236,27 @@ class OTFBoostingClassifier(FairClassifier):
                 f"unknown booster {self.booster!r}; pass one of {', '.join(BOOSTERS)}."
             )
         check_common(self)
+        if self._more:
+            self._check_more()
+        self._objective()
+
+    def _check_more(self) -> None:
+        """Raise where a parameter for the booster is ours to set, or none of its own."""
         refused = {name: why for b in BOOSTERS.values() for name, why in b.refused.items()}
+        own = self._get_param_names()
+        known = BOOSTERS[self.booster].known()
         for name in self._more:
             if name in refused:
                 raise ValueError(f"`{name}` can't be set here: {refused[name]}.")
-            if close := get_close_matches(name, self._get_param_names(), 1, 0.8):
-                raise ValueError(f"unknown setting `{name}`; did you mean `{close[0]}`?")
-        self._objective()
+            close = get_close_matches(name, own, 1, 0.8)
+            if not close and known and name not in known:
+                close = get_close_matches(name, [*own, *sorted(known)], 1) or [""]
+            if close:
+                meant = f"did you mean `{close[0]}`?" if close[0] else "see its documentation."
+                raise ValueError(
+                    f"unknown setting `{name}`: neither {type(self).__name__} nor {self.booster} "
+                    f"has it; {meant}"
+                )
 
     def _objective(self) -> OTFObjective:
         how = {"regularizer": self.regularizer, "balance": self.balance}
@@ -255,17 +283,27 @@ class OTFBoostingClassifier(FairClassifier):
         same_length("y", len(y), len(encoded), "X")
         self.classes_, labels = two_classes(y)
         kept, judged = split_people(self, labels)
+        watched = None
+        if self.early_stopping_rounds is not None:
+            kept, watched = split_off(self, "stopping_fraction", kept, labels)
         people = read_people(self.notion, sensitive_features, labels, weight, penalize)
-        weights = None if weight is None else weight[kept]
         names = [column.name for column in self.columns_]
         categories = np.array([column.levels is not None for column in self.columns_])
-        data = TreeData(raw[kept], labels[kept], weights, categories, names)
+
+        def rows_of(some: np.ndarray) -> TreeData:
+            weights = None if weight is None else weight[some]
+            return TreeData(raw[some], labels[some], weights, categories, names)
+
         objective, self.balance_ = None, 1.0
         if penalize and people is not None:
             trained, Z, geometry = people.take(kept), encoded[kept], None
             if loss_class(self.regularizer).needs_features:
                 geometry = self._geometry(Z, trained, self.cost, self.scale)
-            objective = self._objective().fit_people(trained, labels[kept], geometry, weights)
+            seen = rows_of(kept)
+            objective = self._objective().fit_people(trained, seen.labels, geometry, seen.weight)
+            if watched is not None:
+                out, alike = rows_of(watched), self._chosen(encoded[watched])
+                objective.watch_people(people.take(watched), out.labels, alike, out.weight)
             if self.balance == "auto":
                 objective.balance_by(Z)
             self.balance_ = objective.balance_
@@ -274,7 +312,8 @@ class OTFBoostingClassifier(FairClassifier):
         if seed is not None:
             whole = isinstance(seed, Integral)
             seed = int(seed) if whole else check_random_state(seed).randint(2**31 - 1)
-        return _Stage(raw[judged], violation_of, None, data, objective, seed)
+        stop = None if watched is None else rows_of(watched)
+        return _Stage(raw[judged], violation_of, None, rows_of(kept), stop, objective, seed)
 
     def _train(self, stage: _Stage, alpha: float, start: _Trees | None) -> _Trees:
         own = {"n_jobs": self.n_jobs, "random_state": stage.seed}
@@ -282,13 +321,28 @@ class OTFBoostingClassifier(FairClassifier):
         objective = stage.objective if alpha else None
         if objective is not None:
             objective.reset().alpha = alpha
-        booster = BOOSTERS[self.booster].train(stage.data, self.n_estimators, params, objective)
+        kind, stopping = BOOSTERS[self.booster], None
+        if stage.watched is not None and self.early_stopping_rounds is not None:
+            metric = None if objective is None else objective.metric("objective")
+            stopping = Stopping(stage.watched, self.early_stopping_rounds, metric)
+        params = kind.with_defaults(params)
+        booster = kind.train(stage.data, self.n_estimators, params, objective, stopping)
         return _Trees(booster, [] if objective is None else objective.history_)
 
     def _keep(self, chosen: _Trees, tried: Sequence[_Trees]) -> None:
         self._ensemble, self.history_ = chosen.booster, chosen.history
         self.model_text_, self.offset_ = chosen.booster.to_text(), chosen.booster.offset
-        self.n_iter_ = self.n_estimators
+        self.n_iter_ = chosen.booster.rounds
+
+    def _doubt(self, stage: _Stage, chosen: _Trees) -> None:
+        """Warn where trees are worse than the base rate among people kept out, if some were."""
+        out = stage.watched
+        if out is not None and self.alpha_ < 1:
+            weight = np.ones(len(out.labels)) if out.weight is None else out.weight
+            losses = compare_losses(chosen.logits(out.X), out.labels, weight)
+            remedy = "Use fewer features, shallower trees, or ask for less fairness."
+            worse = doubt_losses(losses, "the people kept out to stop training", remedy)
+            warn_of(worse, stacklevel=3)  # where `fit` was called
 
     def _trained(self) -> Booster:
         """Return the trained booster; of a loaded model its text tells which one it is."""

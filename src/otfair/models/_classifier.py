@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
@@ -27,6 +28,13 @@ from otfair.metrics import ViolationOf
 from otfair.models._base import FairClassifier, Stage
 from otfair.models._lbfgs import WINDOW
 from otfair.models._training import RESIDUAL, Line, Network, Training
+from otfair.models._trust import (
+    compare_losses,
+    doubt_losses,
+    doubt_spread,
+    left_out_logits,
+    warn_of,
+)
 from otfair.models._validation import (
     check_settings,
     chosen_columns,
@@ -290,6 +298,22 @@ class OTFClassifier(FairClassifier):
             )
         self.coef_ = (weights[:-1] / self._spread)[None]
         self.intercept_ = np.array([weights[-1] - weights[:-1] @ (self._mean / self._spread)])
+
+    def _doubt(self, stage: _Stage, chosen: Line | Network) -> None:
+        """Warn where a line is worse than the base rate, or its scores are all alike."""
+        if not isinstance(chosen, Line) or self.alpha_ == 1:  # which forgets the labels
+            return
+        t, alike, worse = stage.training, "", ""
+        if self.alpha_ and self.init is None:
+            scores, free = (expit(line.logits(t.X)) for line in (chosen, stage.line))
+            alike = doubt_spread(scores, free, self.alpha_)
+        left_out = left_out_logits(t.X, t.y, t.weight, chosen.weights, t.ridge)
+        if left_out is not None:
+            smaller = "Set `C`, such as 0.1" if self.C is None else f"Set `C` below {self.C:g}"
+            remedy = f"{smaller}, use fewer features, or ask for less fairness."
+            losses = compare_losses(left_out, t.y, t.weight)
+            worse = doubt_losses(losses, "the training people, each left out in turn,", remedy)
+        warn_of(alike, worse, stacklevel=3)  # where `fit` was called
 
     def _logits(self, X: Array) -> np.ndarray:
         X = self._read(X)

@@ -228,10 +228,31 @@ class OTFObjective:
         OTFObjective
             The objective itself.
         """
-        train = self._train
         same_rows({"X": X, "sensitive_features": sensitive_features, "labels": labels})
         people = known_people(self.notion, sensitive_features, labels, sample_weight)
         y = binary_labels(labels, len(people.types), "OTFObjective")
+        return self.watch_people(people, y, X, sample_weight)
+
+    def watch_people(
+        self, people: People, labels: np.ndarray, X: Array, sample_weight: Array = None
+    ) -> Self:
+        """Take people whom a notion has typed already, for `metric` to judge by.
+
+        Parameters
+        ----------
+        people, labels : People and ndarray of shape (n_samples,)
+            The people, by `Notion.people`, and zeros and ones.
+        X : array-like of shape (n_samples, n_features)
+            Numeric features by which people are alike, as for `fit`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights in the cross-entropy; in the penalty, those of the people count.
+
+        Returns
+        -------
+        OTFObjective
+            The objective itself.
+        """
+        train, y = self._train, labels
         if any(np.array_equal(p.labels, y) for p in self._populations):
             raise ValueError(
                 "these people have the labels of others that are watched, or trained on, in the "

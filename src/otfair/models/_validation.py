@@ -28,11 +28,13 @@ RANGES: dict[str, tuple[float, float, type]] = {
     **dict.fromkeys(("epsilon", "learning_rate"), (POSITIVE, FINITE, numbers.Real)),
     "tol": (0, np.inf, numbers.Real),
     "C": (POSITIVE, np.inf, numbers.Real),
+    "stopping_fraction": (POSITIVE, 1 - 1e-16, numbers.Real),
     **dict.fromkeys(
-        ("n_estimators", "max_iter", "epochs", "batch_size"), (1, np.inf, numbers.Integral)
+        ("early_stopping_rounds", "n_estimators", "max_iter", "epochs", "batch_size"),
+        (1, np.inf, numbers.Integral),
     ),
 }
-OPTIONAL = ("max_violation", "C")  # None is without
+OPTIONAL = ("max_violation", "C", "early_stopping_rounds")  # None is without
 
 
 def check_number(name: str, value: Any) -> None:
@@ -41,6 +43,7 @@ def check_number(name: str, value: Any) -> None:
     if not isinstance(value, kind) or not low <= float(value) <= high:  # type: ignore[arg-type]
         ends = f"be at least {low:g}" if high == np.inf else f"lie in [{low:g}, {high:g}]"
         ends = "be positive" if low == POSITIVE else ends
+        ends = "lie in (0, 1)" if name == "stopping_fraction" else ends
         whole = ", a whole number" if kind is numbers.Integral else ""
         raise ValueError(f"`{name}` must {ends}{whole}; received {value!r}.")
 
@@ -68,10 +71,15 @@ def check_common(estimator: Any) -> None:
                 f"`regularizer` was made with the cost {loss.cost!r} and the scale {loss.scale!r}, "
                 f"but {asked}."
             )
-    held_out = estimator.max_violation is not None and estimator.validation_fraction
-    if held_out and isinstance(estimator.geometry, Geometry):
+    held_out = {
+        "validation_fraction": estimator.max_violation is not None
+        and estimator.validation_fraction,
+        "early_stopping_rounds": getattr(estimator, "early_stopping_rounds", None),
+    }
+    if any(held_out.values()) and isinstance(estimator.geometry, Geometry):
+        name = next(name for name, kept_out in held_out.items() if kept_out)
         raise ValueError(
-            "`validation_fraction` keeps people out of training, but `geometry` is of all of them; "
+            f"`{name}` keeps people out of training, but `geometry` is of all of them; "
             "pass one of the two."
         )
 
@@ -101,19 +109,27 @@ def split_people(estimator: Any, labels: np.ndarray) -> tuple[np.ndarray, np.nda
     rows = np.arange(len(labels))
     if estimator.max_violation is None or not estimator.validation_fraction:
         return rows, rows
+    return split_off(estimator, "validation_fraction", rows, labels)
+
+
+def split_off(
+    estimator: Any, share: str, rows: np.ndarray, labels: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Split rows by a share that is a setting; return those that stay, and those kept out."""
+    size = getattr(estimator, share)
     try:
-        kept, judged = train_test_split(
+        kept, out = train_test_split(
             rows,
-            test_size=estimator.validation_fraction,
+            test_size=size,
             random_state=check_random_state(estimator.random_state),
-            stratify=labels,
+            stratify=labels[rows],
         )
     except ValueError as error:
         raise ValueError(
-            f"`validation_fraction` {estimator.validation_fraction} of {len(labels)} people leaves "
-            f"too few on one side ({error}); pass a share further from 0 and 1."
+            f"`{share}` {size} of {len(rows)} people leaves too few on one side ({error}); pass a "
+            "share further from 0 and 1."
         ) from None
-    return np.sort(kept), np.sort(judged)
+    return np.sort(kept), np.sort(out)
 
 
 def chosen_columns(given: Any, names: Sequence[str], blocks: Sequence[Sequence[int]]) -> list[int]:

@@ -31,12 +31,16 @@ class Mean(Booster):
     """No trees at all: everyone has the logit at which boosting starts."""
 
     name = "mean"
-    rates = ("step",)
-    default_rate = 1.0
+    defaults: ClassVar = {"learning_rate": 1.0}
+    aliases: ClassVar = {"learning_rate": ("step",)}
     refused: ClassVar = {"turns": "the rounds of boosting are `n_estimators`"}
 
     @classmethod
-    def train(cls, data, rounds, params, objective):
+    def known(cls):
+        return ["step"]
+
+    @classmethod
+    def train(cls, data, rounds, params, objective, stopping=None):
         share = np.average(data.labels, weights=data.weight)
         return cls(None, float(np.log(share / (1 - share))))
 
@@ -54,6 +58,10 @@ class Mean(Booster):
     def logits(self, X):
         return np.full(len(X), self.offset)
 
+    @property
+    def rounds(self):
+        return 1
+
     def gains(self, count):
         return np.zeros(count)
 
@@ -70,6 +78,37 @@ def test_a_booster_is_one_class(data, monkeypatch, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(data.X), clf.predict_proba(data.X))
     with pytest.raises(ValueError, match="`turns` can't be set here: the rounds"):
         OTFBoostingClassifier("mean", turns=3).fit(data.X, data.y)
+
+
+@pytest.mark.parametrize(
+    ("booster", "wrong", "meant"),
+    [
+        ("lightgbm", "max_dept", "max_depth"),
+        ("lightgbm", "min_child_sample", "min_child_samples"),
+        ("xgboost", "max_dept", "max_depth"),
+        ("xgboost", "num_leaves", "max_leaves"),
+        ("xgboost", "subsampel", "subsample"),
+    ],
+)
+def test_a_parameter_that_the_booster_does_not_know_is_refused(data, booster, wrong, meant):
+    clf = OTFBoostingClassifier(booster, alpha=0, **{wrong: 3})
+    with pytest.raises(ValueError, match=f"`{wrong}`.* {booster} has it; did you mean `{meant}`"):
+        clf.fit(data.X, data.y)
+
+
+@pytest.mark.parametrize("booster", BOOSTERS)
+def test_parameters_are_known_by_all_their_names(data, booster):
+    names = {"xgboost": "eta lambda gamma nthread max_bin eval_metric verbosity colsample_bytree"}
+    names["lightgbm"] = "eta lambda_l2 num_threads bagging_fraction subsample verbose max_bin"
+    assert set(names[booster].split()) <= set(BOOSTERS[booster].known())
+    # Our defaults are among them, and give way to each of their names.
+    kind = BOOSTERS[booster]
+    assert kind.with_defaults({}) == kind.defaults
+    for name in kind.defaults:
+        for alias in (name, *kind.aliases.get(name, ())):
+            assert alias in kind.known()
+            others = {k: v for k, v in kind.defaults.items() if k != name}
+            assert kind.with_defaults({alias: 7}) == {**others, alias: 7}
 
 
 def test_a_text_that_no_booster_wrote_is_refused(data):

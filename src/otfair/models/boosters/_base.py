@@ -5,17 +5,19 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from otfair.models._booster_metric import BoosterMetric
 from otfair.models._objective import OTFObjective
 
 PROVIDED = "it is what this class provides"
 ROUNDS = "the rounds of boosting are `n_estimators`"
 WEIGHTS = "with the penalty boosters do not know it; pass `sample_weight` instead"
-EARLY = "there is no early stopping; choose `n_estimators`, or train with `OTFObjective`"
+EARLY = "pass `early_stopping_rounds`"
 
 
 @dataclass(frozen=True)
@@ -35,12 +37,22 @@ class TreeData:
 
 
 @dataclass(frozen=True)
+class Stopping:
+    """People kept out of training, and for how many rounds they may find it no better."""
+
+    data: TreeData
+    patience: int
+    metric: BoosterMetric | None  # of our objective; none for the booster's own cross-entropy
+
+
+@dataclass(frozen=True)
 class Booster(ABC):
     """A trained booster, with the margin at which it started where it does not know it itself."""
 
     name: ClassVar[str]  # of its package, and of our extra
-    rates: ClassVar[tuple[str, ...]]  # what it calls the learning rate
-    default_rate: ClassVar[float]
+    # What is set unless the user does: its own defaults learn small tables by heart.
+    defaults: ClassVar[dict[str, Any]]
+    aliases: ClassVar[dict[str, tuple[str, ...]]]  # other names of these
     text_start: ClassVar[str]  # of its format, and of no other's
     # Parameters that our class provides itself, or that only the booster's own objective heeds, and
     # why. They are refused for every booster: a setting must not change its meaning with it.
@@ -68,15 +80,44 @@ class Booster(ABC):
     @classmethod
     def learning_rate(cls, params: dict[str, Any]) -> float:
         """Return the share of a step that is taken with these parameters."""
-        given = [float(params[rate]) for rate in cls.rates if rate in params]
-        return max([rate for rate in given if rate > 0], default=cls.default_rate)
+        names = ("learning_rate", *cls.aliases["learning_rate"])
+        given = [float(params[rate]) for rate in names if rate in params]
+        return max([rate for rate in given if rate > 0], default=cls.defaults["learning_rate"])
+
+    @classmethod
+    def with_defaults(cls, params: dict[str, Any]) -> dict[str, Any]:
+        """Return parameters with our defaults for those that are given by none of their names."""
+        ours = {
+            name: value
+            for name, value in cls.defaults.items()
+            if not any(known in params for known in (name, *cls.aliases.get(name, ())))
+        }
+        return ours | params
+
+    @classmethod
+    @abstractmethod
+    def known(cls) -> Collection[str]:
+        """Return the names of all parameters that the booster has, by any name; none if unsure."""
 
     @classmethod
     @abstractmethod
     def train(
-        cls, data: TreeData, rounds: int, params: dict[str, Any], objective: OTFObjective | None
+        cls,
+        data: TreeData,
+        rounds: int,
+        params: dict[str, Any],
+        objective: OTFObjective | None,
+        stopping: Stopping | None = None,
     ) -> Self:
-        """Train; without an objective, by the booster's own cross-entropy."""
+        """Train; without an objective, by the booster's own cross-entropy.
+
+        With people to stop by, the trees after the round that they found best are left out.
+        """
+
+    @property
+    @abstractmethod
+    def rounds(self) -> int:
+        """Rounds of boosting that the model is made of."""
 
     @classmethod
     def reads(cls, text: str) -> bool:

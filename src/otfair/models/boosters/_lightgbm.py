@@ -8,7 +8,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from otfair.models._objective import OTFObjective
-from otfair.models.boosters._base import EARLY, PROVIDED, ROUNDS, WEIGHTS, Booster, TreeData
+from otfair.models.boosters._base import (
+    EARLY,
+    PROVIDED,
+    ROUNDS,
+    WEIGHTS,
+    Booster,
+    Stopping,
+    TreeData,
+)
 
 
 @dataclass(frozen=True)
@@ -16,8 +24,11 @@ class LightGBM(Booster):
     """A trained ``lightgbm.Booster``."""
 
     name: ClassVar[str] = "lightgbm"
-    rates: ClassVar[tuple[str, ...]] = ("learning_rate", "eta", "shrinkage_rate")
-    default_rate: ClassVar[float] = 0.1
+    defaults: ClassVar[dict[str, Any]] = {"learning_rate": 0.1, "reg_lambda": 10}
+    aliases: ClassVar[dict[str, tuple[str, ...]]] = {
+        "learning_rate": ("eta", "shrinkage_rate"),
+        "reg_lambda": ("lambda_l2", "lambda"),
+    }
     text_start: ClassVar[str] = "tree"
     refused: ClassVar[dict[str, str]] = {
         "objective": PROVIDED,
@@ -29,12 +40,28 @@ class LightGBM(Booster):
         **dict.fromkeys(("sigmoid", "boost_from_average"), "the penalty takes the plain logit"),
         "boost": "it is too like `booster`, which names the library; pass it as `boosting`",
         "cat_feature": "columns of text, booleans and categories are the categories",
-        **dict.fromkeys(("early_stopping_rounds", "early_stopping_round", "early_stopping"), EARLY),
+        **dict.fromkeys(("early_stopping_round", "early_stopping", "n_iter_no_change"), EARLY),
     }  # fmt: skip
 
     @classmethod
+    def known(cls) -> frozenset[str]:
+        # LightGBM has no public list; without this one, parameters go unchecked, as it takes them.
+        listed = getattr(cls.package().basic, "_ConfigAliases", None)
+        if listed is None:
+            return frozenset()
+        listed.get("verbosity")  # it reads them at first use
+        return frozenset(
+            {*listed.aliases, *(a for names in listed.aliases.values() for a in names)}
+        )
+
+    @classmethod
     def train(
-        cls, data: TreeData, rounds: int, params: dict[str, Any], objective: OTFObjective | None
+        cls,
+        data: TreeData,
+        rounds: int,
+        params: dict[str, Any],
+        objective: OTFObjective | None,
+        stopping: Stopping | None = None,
     ) -> Self:
         lightgbm = cls.package()
         params, offset, start = {"verbosity": -1, **params}, 0.0, None
@@ -55,7 +82,18 @@ class LightGBM(Booster):
             params={"verbosity": params["verbosity"]},
             free_raw_data=False,
         )
-        return cls(lightgbm.train(params, rows, rounds), offset)
+        if stopping is None:
+            return cls(lightgbm.train(params, rows, rounds), offset)
+        some = stopping.data
+        begin = None if start is None else np.full(len(some.labels), offset)
+        kept_out = rows.create_valid(some.X, some.labels, weight=some.weight, init_score=begin)
+        stop = lightgbm.early_stopping(stopping.patience, verbose=False)
+        judged = {"metric": "binary_logloss" if stopping.metric is None else "None"}
+        model = lightgbm.train(
+            params | judged, rows, rounds,
+            valid_sets=[kept_out], feval=stopping.metric, callbacks=[stop],
+        )  # fmt: skip
+        return cls.from_text(model.model_to_string(), offset)  # without the trees after the best
 
     @classmethod
     def from_text(cls, text: str, offset: float) -> Self:
@@ -67,6 +105,10 @@ class LightGBM(Booster):
     def logits(self, X: np.ndarray) -> np.ndarray:
         raw = self.model.predict(X, raw_score=True)
         return np.asarray(raw, dtype=np.float64) + self.offset
+
+    @property
+    def rounds(self) -> int:
+        return int(self.model.current_iteration())
 
     def gains(self, count: int) -> np.ndarray:
         return np.asarray(self.model.feature_importance("gain"), dtype=np.float64)
