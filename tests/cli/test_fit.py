@@ -404,3 +404,73 @@ def test_boosted_trees(tmp_path, booster):
     scores = otfair("predict", tmp_path / "m", table, "--json").data
     assert scores["people"] == 200
     assert len(pd.read_csv(tmp_path / "m" / "curve.csv")) == 2
+
+
+def test_settings_of_the_model(tmp_path):
+    table = write(loans(), tmp_path / "loans.csv")
+    common = (
+        "fit",
+        table,
+        "--label",
+        "granted",
+        "--sensitive",
+        "sex",
+        "--alpha",
+        0.5,
+        *FEW,
+        *QUICK,
+    )
+    said = otfair(*common, "--params", "C=0.01", "--params", "tol=1e-5", "-o", tmp_path / "line")
+    assert said.code == 0, said.err
+    line = load_model(tmp_path / "line" / "model.safetensors")[-1]
+    assert (line.C, line.tol) == (0.01, 1e-5)
+    given = '{"max_depth": 2, "n_estimators": 30, "subsample": 0.9}'
+    said = otfair(
+        *common, "--model", "lightgbm", "--params", given, "--params", "max_depth=3",
+        "-o", tmp_path / "trees",
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    trees = load_model(tmp_path / "trees" / "model.safetensors").get_params()
+    assert (trees["max_depth"], trees["n_estimators"], trees["subsample"]) == (3, 30, 0.9)
+    record = json.loads((tmp_path / "trees" / "model.json").read_text())
+    assert record["params"] == {"max_depth": 3, "n_estimators": 30, "subsample": 0.9}
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "code", "parts"),
+    [
+        ("logistic", "D=1", 2, ["OTFClassifier has no such setting"]),
+        ("logistic", "max_itre=1", 2, ["did you mean max_iter?"]),
+        ("logistic", "alpha=1", 2, ["--params alpha: it is set by options of its own"]),
+        ("logistic", "C", 2, ["must be KEY=VALUE or a JSON object; received 'C'"]),
+        ("logistic", "{C: 1}", 2, ["must be JSON"]),
+        ("logistic", "C=-1", 1, ["`C` must be positive; received -1"]),
+        ("lightgbm", "max_dept=3", 1, ["unknown setting `max_dept`", "did you mean `max_depth`?"]),
+        ("xgboost", "max_dept=3", 1, ["unknown setting `max_dept`", "did you mean `max_depth`?"]),
+    ],
+)
+def test_settings_that_the_model_does_not_have(tmp_path, model, given, code, parts):
+    table = write(loans(), tmp_path / "loans.csv")
+    said = otfair(
+        "fit", table, "--label", "granted", "--sensitive", "sex", "--alpha", 0.5, "--model", model,
+        "--params", given, "-o", tmp_path / "model", *QUICK,
+    )  # fmt: skip
+    assert said.code == code
+    assert all(part in said.err for part in parts), said.err
+
+
+def test_a_model_worse_than_a_coin_is_told(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(400, 100)), columns=[f"c{j}" for j in range(100)])
+    frame["sex"], frame["y"] = rng.integers(0, 2, 400), rng.integers(0, 2, 400)
+    table = write(frame, tmp_path / "noise.csv")
+    said = otfair(
+        "fit", table, "--label", "y", "--sensitive", "sex", "--alpha", 0.3, "--params", "C=null",
+        "--test-size", 0.4, "-o", tmp_path / "model", *QUICK,
+    )  # fmt: skip
+    assert said.code == 0
+    told = "the model is worse than the base rate, which is one score for everybody"
+    assert said.err.count(told) == 1
+    assert "among the 160 people kept out its log-loss is" in said.err
+    assert told in (tmp_path / "model" / "report.html").read_text()
+    assert len(json.loads((tmp_path / "model" / "model.json").read_text())["doubts"]) == 1

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import warnings
+from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -13,6 +16,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 
 from otfair.cli._columns import continuous_names
+from otfair.cli._options import UsageError
 from otfair.cli._task import Task, smaller
 from otfair.metrics import (
     demographic_parity_difference,
@@ -21,7 +25,15 @@ from otfair.metrics import (
     peo_violation,
     violation,
 )
-from otfair.models import BOOSTERS, OTFBoostingClassifier, OTFClassifier
+from otfair.models import (
+    BOOSTERS,
+    OTFBoostingClassifier,
+    OTFClassifier,
+    UntrustedModelWarning,
+    compare_losses,
+    doubt_losses,
+    doubt_spread,
+)
 from otfair.notions import NOTIONS, Notion
 from otfair.tables import TableEncoder, TableError
 from otfair.tradeoff import UNFAIRNESS, part_labels, plot_tradeoff, tradeoff_curve
@@ -34,12 +46,30 @@ METRICS = {  # by what the record calls them: for people
     "positive_rate": "positive decisions",
     **{name: UNFAIRNESS[name] for name in ("pdp", "peo", "dp_difference", "eo_difference")},
 }
+ELSEWHERE = frozenset({  # settings that are no text, or are options
+    "booster", "notion", "alpha", "regularizer", "max_violation", "validation_fraction",
+    "criterion", "confidence", "cv", "random_state", "verbose", "module", "init", "geometry",
+})  # fmt: skip
 INK, MARKED = "#1f2933", "#c2410c"
 
 
-def make_classifier(kind: str, notion: Notion, **settings: Any) -> Any:
-    """Return a classifier that is not trained yet: a line, or boosted trees."""
+def make_classifier(
+    kind: str, notion: Notion, params: Sequence[dict[str, Any]] = (), **settings: Any
+) -> Any:
+    """Return a classifier that is not trained yet: a line, or boosted trees.
+
+    `params` are those of the user, for whom options have to do with the rest.
+    """
+    given = {name: value for some in params for name, value in some.items()}
+    if taken := [name for name in given if name in settings or name in ELSEWHERE]:
+        raise UsageError(f"--params {taken[0]}: it is set by options of its own, or can't be set")
+    settings |= given
     if kind == "logistic":
+        own = OTFClassifier().get_params()
+        if unknown := [name for name in given if name not in own]:
+            close = get_close_matches(unknown[0], own, 1)
+            meant = f"did you mean {close[0]}?" if close else f"it has {', '.join(sorted(own))}."
+            raise UsageError(f"--params {unknown[0]}: OTFClassifier has no such setting; {meant}")
         return OTFClassifier(notion, **settings)
     if not BOOSTERS[kind].is_installed():
         raise TableError(
@@ -51,10 +81,25 @@ def make_classifier(kind: str, notion: Notion, **settings: Any) -> Any:
 
 def train(classifier: Any, task: Task) -> Any:
     """Train a classifier on people, with an encoder before it where it needs one."""
-    if isinstance(classifier, OTFClassifier):
-        model = make_pipeline(TableEncoder(), classifier)
-        return model.fit(task.X, task.y, otfclassifier__sensitive_features=task.sensitive)
-    return classifier.fit(task.X, task.y, sensitive_features=task.sensitive)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UntrustedModelWarning)  # people kept out tell, see `doubts`
+        if isinstance(classifier, OTFClassifier):
+            model = make_pipeline(TableEncoder(), classifier)
+            return model.fit(task.X, task.y, otfclassifier__sensitive_features=task.sensitive)
+        return classifier.fit(task.X, task.y, sensitive_features=task.sensitive)
+
+
+def doubts(scores: np.ndarray, before: np.ndarray, part: Task, alpha: float) -> list[str]:
+    """Say why scores of people kept out are not to be trusted, if there is a reason."""
+    safe = np.clip(scores, 1e-15, 1 - 1e-15)
+    losses = compare_losses(np.log(safe) - np.log1p(-safe), part.y, np.ones(len(part.y)))
+    remedy = (
+        "Make the model simpler (--params C=0.01, for trees --params max_depth=3), name fewer "
+        "columns with --features, or ask for less fairness."
+    )
+    found = [doubt_losses(losses, f"the {len(part.y)} people kept out", remedy)]
+    found += [doubt_spread(scores, before, alpha)] if alpha else []
+    return [doubt for doubt in found if doubt]
 
 
 def split(task: Task, test_size: float, seed: int) -> dict[str, Task]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -69,6 +70,9 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=0, help="of the split (default 0)")
     add("--model", choices=["logistic", *BOOSTERS], default="logistic",
         help="boosted trees need the extra of that name (default logistic)")  # fmt: skip
+    add("--params", type=params, action="append", default=[], metavar="KEY=VALUE", help="a setting "
+        "of the model, such as C=0.01 or max_depth=3; repeat for several, or pass one JSON object "
+        "(of OTFClassifier, or of OTFBoostingClassifier and its booster)")  # fmt: skip
 
 
 def add_notion(group: Any, control: bool = False) -> None:
@@ -121,6 +125,22 @@ def share(text: str) -> float:
 def units(text: str) -> list[float]:
     """Read numbers from 0 to 1 with commas between them."""
     return [unit(part) for part in text.split(",") if part.strip()]
+
+
+def params(text: str) -> dict[str, Any]:
+    """Read settings: KEY=VALUE, where a value that is no JSON is text, or a JSON object."""
+    if text.lstrip().startswith("{"):
+        try:
+            return dict(json.loads(text))
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(f"must be JSON; received {text!r} ({error})") from None
+    name, found, value = text.partition("=")
+    if not found or not name.strip():
+        raise argparse.ArgumentTypeError(f"must be KEY=VALUE or a JSON object; received {text!r}")
+    try:
+        return {name.strip(): json.loads(value)}
+    except ValueError:
+        return {name.strip(): {"True": True, "False": False, "None": None}.get(value, value)}
 
 
 def separator(text: str) -> str:

@@ -98,6 +98,7 @@ class Task:
             "notes": self.notes,
             "notion": self.notions,
             "model": options.model,
+            "params": {k: v for some in options.params for k, v in some.items()},
             "test_size": options.test_size,
             "seed": options.seed,
         }

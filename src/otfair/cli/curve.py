@@ -49,7 +49,9 @@ def run(options: argparse.Namespace) -> Outcome:
         settings = {"notion": notion, "random_state": options.seed}
         curves = {}
         for name in dict.fromkeys(options.regularizer or ["otf"]):
-            model = make_classifier(options.model, regularizer=name, **settings)
+            model = make_classifier(
+                options.model, params=options.params, regularizer=name, **settings
+            )
             curve = curve_of(options, task, model, n_bootstrap=options.bootstrap)
             curve.insert(0, "regularizer", name)
             curves[loss_class(name).title] = curve

@@ -13,6 +13,7 @@ predictive power and an audit before and after.
 from __future__ import annotations
 
 import argparse
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from otfair.cli._models import (
     METRICS,
     chosen_violation,
     curve_of,
+    doubts,
     draw,
     judge,
     make_classifier,
@@ -71,7 +73,9 @@ def run(options: argparse.Namespace) -> Outcome:
         parts = split(task, options.test_size, options.seed)
         notion = read_notion(task.notions, task.sensitive)
         classifiers = {
-            when: make_classifier(options.model, notion, random_state=options.seed, **settings)
+            when: make_classifier(
+                options.model, notion, options.params, random_state=options.seed, **settings
+            )
             for when, settings in (("before", {"alpha": 0.0}), ("after", _strength(options)))
         }
         bar = track(classifiers.items(), "fitting", verbose=True)
@@ -87,6 +91,10 @@ def run(options: argparse.Namespace) -> Outcome:
         model = models["after"]
         record = _record(options, task, parts, model[-1] if hasattr(model, "steps") else model)
         record["metrics"] = judged
+        after, before = (scores[when]["test"] for when in ("after", "before"))
+        record["doubts"] = doubts(after, before, parts["test"], record["alpha"])
+        for doubt in record["doubts"]:
+            warnings.warn(doubt, stacklevel=2)
         save_model(folder / MODEL, model)
         write_json(folder / RECORD, record)
         curve = None if options.no_curve else curve_of(options, task, classifiers["after"])
