@@ -27,16 +27,18 @@ from .datasets import (
     make_synthetic as make_synthetic,
     verify_dataset as verify_dataset,
 )
-from .decisions import FairDecisions as FairDecisions, LimitWarning as LimitWarning
+from .decisions import FairDecisions as FairDecisions
 from .geometry import CostMatrix as CostMatrix, Geometry as Geometry, PointCloud as PointCloud
 from .losses import BarycenterLoss as BarycenterLoss, NormLoss as NormLoss, OTFLoss as OTFLoss
 from .metrics import (
     FairnessScorer as FairnessScorer,
+    LimitWarning as LimitWarning,
     demographic_parity_difference as demographic_parity_difference,
     demographic_parity_difference_scorer as demographic_parity_difference_scorer,
     equalized_odds_difference as equalized_odds_difference,
     equalized_odds_difference_scorer as equalized_odds_difference_scorer,
     make_fair_scorer as make_fair_scorer,
+    mean_score_difference as mean_score_difference,
     pdp_scorer as pdp_scorer,
     pdp_violation as pdp_violation,
     peo_scorer as peo_scorer,

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import re
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,7 @@ from otfair import (
     peo_violation,
 )
 from otfair.cli.fit import against_limit
+from otfair.models import Judgement
 
 pytestmark = pytest.mark.slow
 
@@ -150,15 +152,16 @@ def test_text_of_the_table_is_escaped_in_the_report(tmp_path):
 def test_a_dataset_by_name_and_one_json_object(tmp_path):
     said = otfair(
         "fit", "synthetic", "--sensitive", "sex", "--notion", "equalized_odds",
-        "--max-violation", 0.05, "--test-size", 0.8,
+        "--max-violation", 0.25, "--test-size", 0.8,
         *QUICK, "--json", "-o", tmp_path / "m",
     )  # fmt: skip
     assert said.code == 0, said.err
     data = said.data
     assert data["label"]["name"] == "label"
     assert data["notion"] == ["equalized_odds"]
-    assert data["violation"] <= 0.05
-    assert data["metrics"]["after"]["train"]["violation"] == pytest.approx(data["violation"])
+    assert data["violation"] < data["judgement"]["bound"] <= 0.25
+    assert data["judgement"]["people"] == "cross-fitted"
+    assert data["judgement"]["n"] == data["people"]["train"]
     assert (
         data["metrics"]["after"]["train"]["peo"] == data["metrics"]["after"]["train"]["violation"]
     )
@@ -183,32 +186,60 @@ def test_people_kept_out_to_judge_a_limit(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("limit", "share", "test", "parts"),
+    ("limit", "bound", "test", "parts"),
     [
-        (None, None, 0.1, [""]),
-        (0.03, None, 0.065, ["at most 0.03 on the training people, where it is 0.030. On people",
-                             "0.065, above what was asked for", "--validation-fraction 0.2"]),
-        (0.03, 0.2, 0.065, ["on 20 % of the training people, not trained on", "above what"]),
-        (0.03, None, 0.02, ["On people kept out it is 0.020."]),
+        (None, np.inf, 0.1, [""]),
+        (0.1, 0.08, 0.05, ["at most 0.1; met. Largest correlation of score and group: 0.030",
+                           "by 800 people", "On the 200 people kept out of all this it is 0.050."]),
+        (0.1, 0.08, 0.12, ["met.", "0.120, which is above: fewer people"]),
+        (0.05, 0.08, 0.04, ["at most 0.05; NOT met.", "population at most 0.080, with 90 % conf",
+                            "it hangs on sex=F. About 5,000 people would do.", "it is 0.040."]),
+        (0.02, 0.08, 0.04, ["at most 0.02; NOT met.", "hangs on sex=F. On the 200"]),
     ],
 )  # fmt: skip
-def test_a_limit_is_compared_with_people_kept_out(limit, share, test, parts):
+def test_a_limit_is_compared_with_who_judged_it_and_with_people_kept_out(limit, bound, test, parts):
+    found = Judgement(
+        criterion="correlation", people="cross-fitted", n=800, folds=5, violation=0.03, bound=bound,
+        new_people=np.inf, confidence=0.9, limit=limit, decided_by="sex=F",
+    )  # fmt: skip
+    told = asdict(found) | {"met": found.met, "needed": found.needed, "text": str(found)}
     metrics = {"after": {"test": {"violation": test}}}
-    record = {"max_violation": limit, "validation_fraction": share, "violation": 0.03}
-    said = against_limit(record | {"metrics": metrics})
+    said = against_limit({"judgement": told, "metrics": metrics, "people": {"test": 200}})
     assert all(part in said for part in parts)
     assert bool(said) == (limit is not None)
-    assert ("--validation" in said) == (share is None and limit is not None and test > limit)
+
+
+@pytest.mark.parametrize("criterion", ["correlation", "difference"])
+def test_a_limit_that_is_not_met_is_said_everywhere_and_ends_with_a_code_of_its_own(
+    tmp_path, criterion
+):
+    table = write(loans(200), tmp_path / "t.csv")
+    fit = ("fit", table, "--label", "granted", "--sensitive", "sex", "--max-violation", 0.01, *FEW)
+    said = otfair(*fit, "--criterion", criterion, *QUICK, "-o", tmp_path / "m")
+    assert said.code == 4
+    assert "otfair: warning: no alpha meets max_violation=0.01." in said.err
+    line = next(x for x in said.out.splitlines() if x.startswith("Asked for: a violation of at"))
+    assert "NOT met. Largest" in line
+    assert f"largest {criterion}" in line.lower()
+    assert "by 160 people, each kept out of training in one of 5 folds" in line
+    page = (tmp_path / "m" / "report.html").read_text().replace("&#39;", "'")
+    assert f'<p class="unmet">{line}</p>' in page
+    record = json.loads((tmp_path / "m" / "model.json").read_text())
+    assert not record["judgement"]["met"]
+    asked = {"correlation": "violation", "difference": "score_difference"}[criterion]
+    assert f"it is {record['metrics']['after']['test'][asked]:.3f}." in line
+    assert (tmp_path / "m" / "model.safetensors").is_file()  # the nearest, all the same
 
 
 def test_the_limit_is_spoken_of_on_page_and_terminal(tmp_path):
     table = write(loans(200), tmp_path / "t.csv")
     said = otfair(
-        "fit", table, "--label", "granted", "--sensitive", "sex", "--max-violation", 0.03, *FEW,
-        *QUICK, "-o", tmp_path / "m",
+        "fit", table, "--label", "granted", "--sensitive", "sex", "--max-violation", 0.5, *FEW,
+        "--confidence", 0.8, *QUICK, "-o", tmp_path / "m",
     )  # fmt: skip
     assert said.code == 0, said.err
     line = next(x for x in said.out.splitlines() if x.startswith("Asked for: a violation of at"))
+    assert "with 80 % confidence" in line
     assert f"<p>{line}</p>" in (tmp_path / "m" / "report.html").read_text()
 
 
@@ -336,6 +367,7 @@ def test_usage(tmp_path):
         (["--label", "granted", "--alpha", 0.5, "--max-violation", 0.1], "not allowed with"),
         (["--label", "granted", "--alpha", 0.5, "--test-size", 1], "ends apart"),
         (["--label", "granted", "--alpha", 0.5, "--validation-fraction", 0.3], "leave one"),
+        (["--label", "granted", "--alpha", 0.5, "--confidence", 0.8], "--confidence is for"),
         (["--label", "granted", "--alpha", 0.5, "--notion", "justice"], "invalid choice"),
     ]:
         said = otfair(*base, *options)

@@ -141,3 +141,22 @@ def test_a_scale_divides_costs():
 def test_a_scale_that_overflows_is_refused():
     with pytest.raises(ValueError, match="`scale` must be positive and finite; it is inf"):
         CostMatrix(np.full((3, 3), 1.7e308), scale="mean")
+
+
+@pytest.mark.parametrize("rows", [[4, 0, 7, 7], np.arange(9) % 2 == 0])
+def test_some_people_are_as_far_from_each_other_as_before(rows):
+    X = np.vstack([cloud(7, 8), cloud(7, 8)[:1]])  # one of them twice
+    C = PointCloud(X).cost_matrix()
+    for geometry in (PointCloud(X), CostMatrix(C)):
+        types, weight = np.arange(9) % 3, np.linspace(1, 2, 9)
+        geometry.soft_distances(types, 0.1, weight)  # of all people: not of these
+        some = geometry.take(rows)
+        assert some.shape == (len(X[rows]),) * 2
+        assert some.scale_ == geometry.scale_
+        torch.testing.assert_close(some.cost_matrix(), C[rows][:, rows])
+        alone = CostMatrix(C[rows][:, rows]).soft_distances(types[rows], 0.1, weight[rows], 3)
+        found = some.soft_distances(types[rows], 0.1, weight[rows], 3)
+        torch.testing.assert_close(found.values, alone.values)
+        assert geometry.shape == (9, 9)  # it stays as it was
+    with pytest.raises(ValueError, match="must be the same people; there are 9 and 4"):
+        PointCloud(X, X[:4]).take([0])

@@ -22,7 +22,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import otfair
 from otfair import OTFBoostingClassifier
-from otfair.models._validation import split_off, split_people
+from otfair.models._judging import split_people
+from otfair.models._validation import split_off
 
 BOOSTERS = ("xgboost", "lightgbm")
 DEFAULTS = {"reg_lambda": 10}  # of ours, where SMALL has no other
@@ -117,35 +118,56 @@ def test_a_path_leaves_less_and_less_of_the_violation(data, gaps, sex, booster, 
 
 def test_the_weakest_strength_that_is_fair_enough(data, sex):
     free = OTFBoostingClassifier(alpha=0, **SMALL).fit(data.X, data.y)
-    clf = OTFBoostingClassifier(max_violation=0.1, random_state=0, **SMALL)
+    clf = OTFBoostingClassifier(max_violation=0.2, random_state=0, **SMALL)
     clf.fit(data.X, data.y, sensitive_features=sex)
-    assert clf.violation_ <= 0.1 < otfair.pdp_violation(free.predict_proba(data.X)[:, 1], sex)
+    assert clf.violation_ < clf.violation_bound_ <= 0.2
+    assert clf.violation_ < otfair.pdp_violation(free.predict_proba(data.X)[:, 1], sex)
     assert 0 < clf.alpha_ < 1
-    assert clf.violation_ > 0.05  # no fairer than asked for
+    weaker = [record["bound"] for record in clf.search_ if record["alpha"] < clf.alpha_]
+    assert min(weaker) > 0.2  # no fairer than asked for
+
+
+@pytest.mark.slow
+def test_trees_that_remember_their_people_do_not_judge_by_them(data, sex):
+    # Deep trees are as fair as asked for on the people they know, and say that this is not enough.
+    deep = {"n_estimators": 60, "max_depth": 8, "n_jobs": 1}
+    X, y, sex = data.X[:300], data.y[:300], sex[:300]
+    clf = OTFBoostingClassifier(max_violation=0.05, **deep)
+    with pytest.warns(otfair.LimitWarning, match="no alpha meets max_violation=0.05"):
+        clf.fit(X, y, sensitive_features=sex)
+    assert clf.violation_bound_ > 0.05
+    assert clf.judgement_.people == "cross-fitted"
 
 
 def test_after_a_search_the_history_is_that_of_the_model_which_was_kept(data, sex):
     settings = {"random_state": 0, "balance": 30.0, **SMALL}
-    found = OTFBoostingClassifier(max_violation=0.08, **settings)
+    found = OTFBoostingClassifier(max_violation=0.2, **settings)
     found.fit(data.X, data.y, sensitive_features=sex)
+    assert found.alpha_ > 0
     alone = OTFBoostingClassifier(alpha=found.alpha_, **settings)
     alone.fit(data.X, data.y, sensitive_features=sex)
     np.testing.assert_allclose(found.history_, alone.history_, rtol=1e-3)
-    free = OTFBoostingClassifier(max_violation=0.99, **settings)
+    free = OTFBoostingClassifier(max_violation=1.0, **settings)
     assert free.fit(data.X, data.y, sensitive_features=sex).history_ == []
 
 
+def test_a_share_that_leaves_nobody_to_judge_is_refused(data, sex):
+    clf = OTFBoostingClassifier(max_violation=0.1, validation_fraction=1e-9, **SMALL)
+    with pytest.raises(ValueError, match="leaves too few on one side"):
+        clf.fit(data.X, data.y, sensitive_features=sex)
+
+
 def test_people_held_out_judge_the_violation(data, sex):
-    clf = OTFBoostingClassifier(max_violation=0.1, validation_fraction=0.4, random_state=0, **SMALL)
+    clf = OTFBoostingClassifier(max_violation=0.3, validation_fraction=0.4, random_state=0, **SMALL)
     clf.fit(data.X, data.y, sensitive_features=sex)
-    kept, judged = split_people(clf, np.asarray(data.y))
+    y = np.asarray(data.y)
+    ((kept, judged),), _ = split_people(clf, otfair.DemographicParity().people(sex), y)
     h = clf.predict_proba(data.X)[:, 1]
     held_out = otfair.pdp_violation(h[judged], sex.iloc[judged])
     assert clf.violation_ == pytest.approx(held_out, abs=1e-6)
-    assert clf.violation_ <= 0.1
+    assert clf.violation_bound_ <= 0.3
     assert abs(otfair.pdp_violation(h[kept], sex.iloc[kept]) - held_out) > 1e-4  # others
-    share = np.asarray(data.y)[judged].mean()
-    assert share == pytest.approx(np.mean(data.y), abs=2e-3)
+    assert y[judged].mean() == pytest.approx(np.mean(data.y), abs=2e-3)
 
 
 def test_tables_of_any_kind_and_unseen_values(data, sex):
@@ -376,7 +398,9 @@ def test_whole_numbers_of_any_kind_are_one_seed(data):
         ({"n_estimators": 0}, "`n_estimators` must be at least 1, a whole number; received 0"),
         ({"max_violation": -1}, r"`max_violation` must lie in \[0, 1\]"),
         ({"validation_fraction": 2}, r"`validation_fraction` must lie in \[0, 1\]; received 2"),
-        ({"max_violation": 0.1, "validation_fraction": 1e-9}, "leaves too few on one side"),
+        ({"criterion": "ratio"}, "unknown criterion 'ratio'; pass one of correlation, difference"),
+        ({"confidence": 1}, r"`confidence` must lie in \[0, 1\]; received 1"),
+        ({"cv": 1}, "`cv` must be at least 2, a whole number; received 1"),
         ({"alpha": 1.5}, r"`alpha` must lie in \[0, 1\]; received 1.5"),
         ({}, "`sensitive_features` are missing"),
     ],

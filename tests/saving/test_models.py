@@ -113,7 +113,7 @@ def test_a_loaded_classifier_is_the_same(X, data, sex, path, labels):
 
 
 def test_a_refit_of_the_loaded_is_a_refit_of_the_original(X, data, sex, path):
-    settings = {"balance": 1.0, "max_violation": 0.9, "validation_fraction": 0.3, "random_state": 3}
+    settings = {"balance": 1.0, "max_violation": 1.0, "validation_fraction": 0.3, "random_state": 3}
     clf = OTFClassifier(regularizer="norm", cost_features=(0, 2), **settings)
     clf.fit(X, data.y, sensitive_features=sex).save(path)
     loaded = OTFClassifier.load(path)
@@ -185,7 +185,7 @@ def distances():
     ids=lambda v: v if isinstance(v, str) and v.isidentifier() else "",
 )
 def test_what_can_not_be_stored_is_missed_only_by_fit(X, data, sex, path, setting, value, needs):
-    clf = OTFClassifier(balance=1.0, max_violation=0.9, validation_fraction=0.1, random_state=0)
+    clf = OTFClassifier(balance=1.0, max_violation=1.0, validation_fraction=0.1, random_state=0)
     clf.fit(X, data.y, sensitive_features=sex).set_params(**{setting: value}).save(path)
     loaded = OTFClassifier.load(path)
     np.testing.assert_array_equal(loaded.predict_proba(X), clf.predict_proba(X))

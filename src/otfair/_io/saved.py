@@ -38,7 +38,7 @@ class NotStored:
     def _refuse(self, *_: Any) -> NoReturn:
         raise ValueError(f"`{self.setting}` is missing: {self!r}.")
 
-    __call__ = __iter__ = _refuse  # of a function, of columns
+    __call__ = __iter__ = take = _refuse  # of a function, of columns, of a geometry
     shape = property(_refuse)  # of a geometry
 
 

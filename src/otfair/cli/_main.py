@@ -27,7 +27,7 @@ SUMMARIES = {  # of the commands, in the order of the help
 }
 EXIT_CODES = (
     "exit codes: 0 done, 1 bad input, 2 wrong usage, 3 more unfair than --fail-above allows, "
-    "130 interrupted"
+    "4 a limit that was asked for is not met, 130 interrupted"
 )
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 1, 130, 141
 # What the library raises for what a user passed, or lacks.

@@ -21,6 +21,7 @@ from otfair.cli._task import Task, smaller
 from otfair.metrics import (
     demographic_parity_difference,
     equalized_odds_difference,
+    mean_score_difference,
     pdp_violation,
     peo_violation,
     violation,
@@ -40,6 +41,7 @@ from otfair.tradeoff import UNFAIRNESS, part_labels, plot_tradeoff, tradeoff_cur
 
 METRICS = {  # by what the record calls them: for people
     "violation": UNFAIRNESS["violation"],
+    "score_difference": "difference of mean scores",
     "auc": "AUC",
     "accuracy": "accuracy",
     "log_loss": "log-loss",
@@ -132,6 +134,7 @@ def judge(scores: np.ndarray, part: Task, notion: Notion) -> dict[str, float]:
     none = float("nan")
     return {
         "violation": violation(scores, sensitive, notion, y),
+        "score_difference": mean_score_difference(scores, sensitive, notion, y),
         "auc": float(roc_auc_score(y, scores)),
         "accuracy": float(accuracy_score(y, decided)),
         "log_loss": float(log_loss(y, np.clip(scores, 1e-15, 1 - 1e-15))),

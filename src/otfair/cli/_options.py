@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+NOT_MET = 4  # exit code: what was asked for is not met
 
 
 class UsageError(Exception):

@@ -2,5 +2,5 @@
 
 from otfair.decisions._classifier import FairDecisions
 from otfair.decisions._groups import Block
-from otfair.decisions._report import GroupRate, LimitWarning
+from otfair.decisions._report import GroupRate
 from otfair.decisions._rows import Row

@@ -13,12 +13,9 @@ from otfair.decisions._limits import Family
 from otfair.decisions._margin import Promise, errors
 from otfair.decisions._rows import Row
 from otfair.decisions._tuning import Sample
+from otfair.metrics import LimitWarning
 
 TIED = 0.002  # a share of people with one margin that may be why limits are missed
-
-
-class LimitWarning(UserWarning):
-    """A limit that is not met, or can't be promised for new people."""
 
 
 @dataclass(frozen=True)

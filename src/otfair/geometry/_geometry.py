@@ -160,6 +160,32 @@ class Geometry(ABC):
             view._cached_soft = replace(self._cached_soft, by_type=by_type, geometry=view)
         return view
 
+    def take(self, index: Array) -> Geometry:
+        """Choose some people, where rows and columns are the same people.
+
+        Parameters
+        ----------
+        index : array of shape (b,), or (n,) of bool
+            Which of the people, in any order.
+
+        Returns
+        -------
+        Geometry
+            From these people to each other, divided by the same `scale_`.
+        """
+        if self.shape[0] != self.shape[1]:
+            raise ValueError(
+                f"rows and columns must be the same people; there are {self.shape[0]} and "
+                f"{self.shape[1]} of them. Choose rows alone with `rows`."
+            )
+        view = copy.copy(self)
+        view._cached_soft = None
+        view = view.rows(index)
+        chosen = to_index(index, self.shape[0], "index", self.device)
+        view.column_index = self.column_index[chosen]
+        view.shape = (len(chosen), len(chosen))
+        return view
+
     def cost_matrix(self) -> Tensor:
         """Return the scaled cost matrix between all rows and all columns.
 

@@ -9,12 +9,21 @@ from otfair.metrics._bootstrap import (
     estimate,
     resample,
 )
+from otfair.metrics._criteria import (
+    CRITERIA,
+    Bound,
+    Criterion,
+    MeanDifferenceOf,
+    ViolationOf,
+    criterion_of,
+)
 from otfair.metrics._differences import (
     DifferenceOf,
     demographic_parity_difference,
     equalized_odds_difference,
     read_groups,
 )
+from otfair.metrics._limits import LimitWarning, people_needed
 from otfair.metrics._scorers import (
     FairnessScorer,
     demographic_parity_difference_scorer,
@@ -23,4 +32,9 @@ from otfair.metrics._scorers import (
     pdp_scorer,
     peo_scorer,
 )
-from otfair.metrics._violations import ViolationOf, pdp_violation, peo_violation, violation
+from otfair.metrics._violations import (
+    mean_score_difference,
+    pdp_violation,
+    peo_violation,
+    violation,
+)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from otfair._io.arrays import Array, check_weight, to_tensor
+from otfair.metrics._criteria import MeanDifferenceOf, ViolationOf, criterion_of
 from otfair.notions import (
     DemographicParity,
     EqualizedOdds,
     Notion,
-    People,
     as_notion,
     known_people,
 )
@@ -95,16 +95,60 @@ def peo_violation(
     return violation(scores, sensitive_features, notion, labels, sample_weight)
 
 
-def violation(
+def mean_score_difference(
     scores: Array,
     sensitive_features: Array,
     notion: Notion | str = "demographic_parity",
     labels: Array = None,
     sample_weight: Array = None,
 ) -> float:
-    """Largest correlation of the scores with a row of any notion, within the people it speaks of.
+    """Largest difference between two groups' mean scores, within those whom a notion compares.
 
-    For demographic parity and equalized odds this is `pdp_violation` and `peo_violation`.
+    Unlike a correlation it sees small groups. Groups of one column are compared with each other; of
+    several columns the largest difference counts. A number has no groups: there it is the
+    difference, on the line of scores against it, between one standard deviation above its mean and
+    one below.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n,)
+        Scores, such as probabilities.
+    sensitive_features : array-like or table
+        One or many columns.
+    notion : Notion or str, default="demographic_parity"
+        Says among whom groups are compared, such as people of one label.
+    labels : array-like of shape (n,), optional
+        Zeros and ones, for the notions that condition on the label.
+    sample_weight : array-like of shape (n,), optional
+        One by default.
+
+    Returns
+    -------
+    float
+        The difference, from 0 (fair) to 1.
+
+    Examples
+    --------
+    >>> from otfair import mean_score_difference
+    >>> round(mean_score_difference([0.9, 0.7, 0.3, 0.1], ["a", "a", "b", "b"]), 6)
+    0.6
+    """
+    return violation(
+        scores, sensitive_features, notion, labels, sample_weight, MeanDifferenceOf.name
+    )
+
+
+def violation(
+    scores: Array,
+    sensitive_features: Array,
+    notion: Notion | str = "demographic_parity",
+    labels: Array = None,
+    sample_weight: Array = None,
+    criterion: str = ViolationOf.name,
+) -> float:
+    """Violation of any notion by a criterion: the largest correlation, or difference of means.
+
+    For demographic parity and equalized odds the former is `pdp_violation` and `peo_violation`.
     """
     given = {"labels": labels, "sample_weight": sample_weight}
     same_people({"scores": scores, "sensitive_features": sensitive_features, **given})
@@ -114,39 +158,7 @@ def violation(
         if not known.all():
             sample_weight = check_weight(sample_weight, len(known)).cpu().numpy() * known
     people = known_people(notion, sensitive_features, labels, sample_weight)
-    return ViolationOf(people)(read_scores(scores, len(people.types)))
-
-
-class ViolationOf:
-    """The violation of one population, prepared for many scores of it."""
-
-    def __init__(self, people: People) -> None:
-        vectors, kept, _ = people.vectors(people.mass)
-        self._types, self._weight = people.types.numpy(), people.weight.numpy()
-        mass, self._vectors = people.mass.numpy(), vectors.numpy()
-        self._strata = people.strata[kept].numpy().astype(np.float64)  # (d, K)
-        self._size = self._strata @ mass
-        self._mean = self._vectors @ mass / self._size  # of each row of G, and its variance
-        self._variance = self._vectors**2 @ mass / self._size - self._mean**2
-
-    def __call__(self, h: np.ndarray) -> float:
-        """Return the violation of scores h, (n,); NaN where some are not finite."""
-        if not np.isfinite(h).all():
-            return np.nan
-        if not len(self._vectors):
-            return 0.0
-        offset = float(h.mean())  # centred numbers cancel less
-        first, second = (
-            np.bincount(self._types, self._weight * (h - offset) ** power, self._strata.shape[1])
-            for power in (1, 2)
-        )
-        mean = self._strata @ first / self._size
-        spread = self._strata @ second / self._size - mean**2
-        covariance = self._vectors @ first / self._size - self._mean * mean
-        scale = np.sqrt(np.maximum(self._variance * spread, 0.0))
-        # Equal scores leave only rounding.
-        varies = spread > 1e-24 * float(np.abs(h).max()) ** 2
-        return float(np.abs(covariance[varies] / scale[varies]).max(initial=0.0))
+    return criterion_of(criterion, people)(read_scores(scores, len(people.types)))
 
 
 def read_scores(scores: Array, n: int) -> np.ndarray:

@@ -4,6 +4,7 @@ from otfair.models._base import FairClassifier
 from otfair.models._booster_metric import BoosterMetric
 from otfair.models._boosting_classifier import OTFBoostingClassifier
 from otfair.models._classifier import OTFClassifier
+from otfair.models._judging import Judgement
 from otfair.models._objective import OTFObjective
 from otfair.models._trust import (
     UntrustedModelWarning,

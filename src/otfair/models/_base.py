@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self, TypeAlias, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from scipy.special import expit
@@ -15,40 +13,57 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from otfair._io.arrays import Array
-from otfair._io.progress import track
 from otfair._io.saved import SaveMixin
 from otfair.geometry import Cost, CostFunction, Geometry, Scale
 from otfair.losses import cloud
-from otfair.metrics import ViolationOf
-from otfair.notions import Notion, People, as_notion, known_sensitive
+from otfair.models._judging import Judgement, Jury, by_training, warn_not_met
+from otfair.models._search import weakest_alpha
+from otfair.notions import STORED_NOTIONS, Notion, People, as_notion, known_sensitive
 from otfair.tables import same_people
 
-ALPHAS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)  # tried for `max_violation`
-BISECTIONS = 5
 Model: TypeAlias = Any  # trained at one strength; has `logits(X)`, (n,)
-Tried = TypeVar("Tried")
+STORED_TYPES: dict[str, type] = {**STORED_NOTIONS, "Judgement": Judgement}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
+class Data:
+    """People, as classifiers have read them; the same at every strength and in every fold."""
+
+    seen: np.ndarray  # (n, p) features as models see them
+    encoded: np.ndarray  # (n, q) features as the cost sees them
+    labels: np.ndarray  # (n,) zeros and ones
+    weight: np.ndarray | None  # (n,)
+    people: People | None  # typed by the notion; none without sensitive features
+    geometry: Geometry | None  # who is like whom among them; none where nothing asks
+    seed: int | None  # of whatever is random, the same at every strength and in every fold
+
+    def take(self, rows: np.ndarray) -> Data:
+        """Return some of the people."""
+        return replace(
+            self,
+            seen=self.seen[rows],
+            encoded=self.encoded[rows],
+            labels=self.labels[rows],
+            weight=None if self.weight is None else self.weight[rows],
+            people=None if self.people is None else self.people.take(rows),
+            geometry=None if self.geometry is None else self.geometry.take(rows),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Stage:
-    """What training at any strength begins with: all that is done before."""
+    """What training on some people begins with at any strength: all that is done before."""
 
-    judged: np.ndarray  # (m, p) the people by whom violations are judged, as models see them
-    violation_of: ViolationOf | None  # for them; none without sensitive features
     start: Model | None  # a model without penalty; none if each strength begins anew
-
-    def violation(self, model: Model) -> float:
-        """Violation of a model by the people who judge."""
-        if self.violation_of is None:
-            return 0.0
-        return self.violation_of(expit(model.logits(self.judged)))
+    balance: float  # of the penalty
 
 
 class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """A binary classifier that is trained with a fairness penalty.
 
-    A classifier of its own says how data are read and what is done before any strength (`_begin`),
-    how a model is trained at one strength (`_train`), and what is kept of it (`_keep`).
+    A classifier of its own says how data are read (`_prepare`), what is done with some of the
+    people before any strength (`_begin`), how a model is trained at one (`_train`), and what is
+    kept of it (`_keep`).
     """
 
     notion: Notion | str
@@ -56,6 +71,11 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
     epsilon: float
     regularizer: Any  # its name; some classifiers also take a loss
     max_violation: float | None
+    criterion: str
+    confidence: float
+    new_people: float
+    cv: int
+    validation_fraction: float
     cost_features: Any
     cost: str | CostFunction | Cost
     scale: Scale
@@ -63,9 +83,13 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
     verbose: bool
     classes_: np.ndarray  # (2,)
     alpha_: float
+    balance_: float
     violation_: float
+    violation_bound_: float
+    judgement_: Judgement
+    search_: list[dict[str, float]]
     n_missing_sensitive_: int
-    # What `_begin` sets: the same at every strength, so that a path learns it once.
+    # What `_prepare` sets: the same at every strength, so that a path learns it once.
     _learnt: ClassVar[tuple[str, ...]]
     _shared: ClassVar[tuple[str, ...]] = ("geometry",)  # settings that a path does not copy
     _remedy: ClassVar[str] = "Allow more of it, or add features."
@@ -101,28 +125,64 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
         before = dict(vars(self))
         try:
             penalize = bool(self.alpha) or self.max_violation is not None
-            stage = self._begin(X, y, sensitive_features, sample_weight, penalize)
-            tried = [] if stage.start is None else [stage.start]
-
-            def train(alpha: float, start: Model | None) -> Model:
-                tried.append(self._train(stage, float(alpha), start))
-                return tried[-1]
-
+            data = self._prepare(X, y, sensitive_features, sample_weight, penalize)
             if self.max_violation is None:
-                alpha, chosen = float(self.alpha), train(self.alpha, stage.start)
+                stage, model, tried = self._fit_alpha(data, penalize)
             else:
-                free = train(0.0, None) if stage.start is None else stage.start
-                alpha, chosen = weakest_alpha(
-                    train, stage.violation, free, self.max_violation, self._remedy, self.verbose
-                )
-            self.alpha_, self.violation_ = alpha, stage.violation(chosen)
+                stage, model, tried = self._fit_limit(data)
+            self.balance_ = stage.balance
             self.n_missing_sensitive_ = self._count_missing(sensitive_features)
-            self._keep(chosen, tried)
-            self._doubt(stage, chosen)
+            self._keep(model, tried)
+            if not self.judgement_.met:
+                warn_not_met(self.judgement_, self.alpha_, self._remedy, stacklevel=2)
+            self._doubt(stage, model)
         except BaseException:
             self.__dict__ = before  # all or nothing
             raise
         return self
+
+    def _fit_alpha(self, data: Data, penalize: bool) -> tuple[Any, Model, list[Model]]:
+        """Train at the strength that was given; return its stage, the model and all of them."""
+        stage = self._begin(data, penalize)
+        model = self._train(stage, float(self.alpha), stage.start)
+        self._judge(float(self.alpha), by_training(self.criterion, data.people, _of(model, data)))
+        return stage, model, [model] if stage.start is None else [stage.start, model]
+
+    def _fit_limit(self, data: Data) -> tuple[Any, Model, list[Model]]:
+        """Train at the weakest strength for which people kept out of training find it enough."""
+        assert data.people is not None  # a penalty needs them
+        jury = Jury(self, data.people, data.labels)
+        parts = [data.take(kept) for kept, _ in jury.splits]
+        # Each part finds its own balance: costs between fewer people are others, and alpha is to
+        # mean the same in all parts and among all people.
+        stages = [self._begin(part, True) for part in parts]
+        free = [stage.start for stage in stages]
+        tried: list[Model] = [model for model in free if model is not None]
+
+        def train(alpha: float, starts: Sequence[Model | None]) -> list[Model]:
+            models = [self._train(s, alpha, m) for s, m in zip(stages, starts, strict=True)]
+            tried.extend(models)
+            return models
+
+        if None in free:
+            free = train(0.0, free)
+        found = weakest_alpha(train, lambda models: jury(models, data.seen), free, self.verbose)
+        self._judge(found.alpha, found.judgement, found.tried)
+        if len(parts) == 1:  # a share judged, and what it judged is kept
+            return stages[0], found.models[0], tried
+        stage = self._begin(data, True)  # all judged, and all train
+        model = stage.start
+        if found.alpha or model is None:
+            model = self._train(stage, found.alpha, model)
+        return stage, model, []  # the others are of some of the people
+
+    def _judge(
+        self, alpha: float, judgement: Judgement, tried: list[dict[str, float]] | None = None
+    ) -> None:
+        """Set what is known of the strength and of what came of it."""
+        self.alpha_, self.judgement_ = alpha, judgement
+        self.violation_, self.violation_bound_ = judgement.violation, judgement.bound
+        self.search_ = tried or []
 
     def fit_path(
         self,
@@ -159,12 +219,16 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
             fitted = clone(self).set_params(alpha=alpha, max_violation=None, **shared)
             fitted._check_settings()
             if stage is None:
-                first, stage = fitted, fitted._begin(X, y, sensitive_features, sample_weight, True)
+                first = fitted
+                data = fitted._prepare(X, y, sensitive_features, sample_weight, True)
+                stage = fitted._begin(data, True)
                 model = stage.start
             else:
                 vars(fitted).update({n: v for n, v in vars(first).items() if n in self._learnt})
             model = fitted._train(stage, float(alpha), model)
-            fitted.alpha_, fitted.violation_ = float(alpha), stage.violation(model)
+            judgement = by_training(fitted.criterion, data.people, _of(model, data))
+            fitted._judge(float(alpha), judgement)
+            fitted.balance_ = stage.balance
             fitted.n_missing_sensitive_ = missing
             fitted._keep(model, [model])
             yield fitted
@@ -260,10 +324,14 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
         """Raise where a setting makes no sense."""
 
     @abstractmethod
-    def _begin(
+    def _prepare(
         self, X: Array, y: Array, sensitive_features: Array, sample_weight: Array, penalize: bool
-    ) -> Stage:
-        """Read the data and do what is the same at every strength; sets what is `_learnt`."""
+    ) -> Data:
+        """Read the data; sets what is `_learnt`."""
+
+    @abstractmethod
+    def _begin(self, data: Data, penalize: bool) -> Any:
+        """Return what is the same at every strength for some people, a `Stage`."""
 
     @abstractmethod
     def _train(self, stage: Any, alpha: float, start: Model | None) -> Model:
@@ -301,39 +369,6 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
         return cloud(chosen, people.weight, cost, scale) if self.geometry is None else self.geometry
 
 
-def weakest_alpha(
-    train: Callable[[float, Tried], Tried],
-    violation: Callable[[Tried], float],
-    start: Tried,
-    limit: float,
-    remedy: str = "",
-    verbose: bool = False,
-) -> tuple[float, Tried]:
-    """Return the weakest strength whose model violates fairness by at most `limit`, and the model.
-
-    `train` makes the model of a strength from that of a nearby one; `start` is the one without
-    regularisation. A violation of NaN, of a model that went wrong, is never fair enough. Where no
-    strength is, a warning gives the remedy, and the fairest model tried is returned.
-    """
-    tried = [(violation(start), 0.0, start)]
-    # From weak to strong: people held out need not judge the strongest the fairest.
-    for alpha in track(ALPHAS, "max_violation", verbose=verbose):
-        if tried[-1][0] <= limit:
-            break
-        model = train(alpha, tried[-1][2])
-        tried.append((violation(model), alpha, model))
-    if not tried[-1][0] <= limit:
-        lowest, alpha, model = min(tried, key=lambda found: (math.isnan(found[0]), found[0]))
-        warnings.warn(
-            f"no alpha up to {ALPHAS[-1]} meets max_violation={limit}: the lowest violation is "
-            f"{lowest:.3g}, at alpha={alpha:g}. {remedy}",
-            stacklevel=3,  # where `fit` was called
-        )
-        return alpha, model
-    met, weak = tried[-1], tried[-2] if len(tried) > 1 else tried[-1]
-    for _ in range(BISECTIONS if met is not weak else 0):
-        alpha = 0.5 * (weak[1] + met[1])
-        model = train(alpha, weak[2])
-        found = (violation(model), alpha, model)
-        met, weak = (found, weak) if found[0] <= limit else (met, found)
-    return met[1], met[2]
+def _of(model: Model, data: Data) -> np.ndarray:
+    """Return the scores that a model gives to people, (n,)."""
+    return np.asarray(expit(model.logits(data.seen)))

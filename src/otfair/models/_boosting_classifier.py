@@ -21,8 +21,7 @@ from otfair._io.arrays import Array, same_length
 from otfair._io.saved import check_shapes, require
 from otfair.geometry import Cost, CostFunction, Geometry, Scale
 from otfair.losses import loss_class
-from otfair.metrics import ViolationOf
-from otfair.models._base import FairClassifier, Stage
+from otfair.models._base import STORED_TYPES, Data, FairClassifier, Stage
 from otfair.models._objective import OTFObjective
 from otfair.models._trust import compare_losses, doubt_losses, warn_of
 from otfair.models._validation import (
@@ -31,10 +30,9 @@ from otfair.models._validation import (
     read_people,
     read_weight,
     split_off,
-    split_people,
 )
 from otfair.models.boosters import BOOSTERS, Booster, Stopping, TreeData
-from otfair.notions import STORED_NOTIONS, Notion
+from otfair.notions import Notion
 from otfair.tables import TableEncoder, tree_matrix, two_classes
 
 
@@ -49,7 +47,7 @@ class _Trees:
         return self.booster.logits(X)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Stage(Stage):
     data: TreeData
     watched: TreeData | None  # by whom it is stopped
@@ -76,7 +74,13 @@ class OTFBoostingClassifier(FairClassifier):
         Smoothing of the OTF cost.
     regularizer : str, default="otf"
         The penalty's name, as for `OTFClassifier`.
-    max_violation, validation_fraction : float, default=None, 0.0
+    max_violation, confidence, validation_fraction : float, default=None, 0.9, 0.0
+        As for `OTFClassifier`.
+    criterion : {"correlation", "difference"}, default="correlation"
+        As for `OTFClassifier`.
+    new_people : float or int, default=1/3
+        As for `OTFClassifier`.
+    cv : int, default=5
         As for `OTFClassifier`.
     balance : "auto" or float, default="auto"
         The penalty's factor; docs/boosting.md says how it is found.
@@ -98,7 +102,8 @@ class OTFBoostingClassifier(FairClassifier):
     n_jobs : int, default=None
         Threads of the booster; all by default.
     random_state : int, RandomState or None, default=None
-        Seed of the booster, and of the validation share.
+        Seed of the booster, of folds and of the validation share; folds are the same without
+        one.
     verbose : bool, default=False
         Whether to show progress.
     **booster_params : dict
@@ -117,7 +122,11 @@ class OTFBoostingClassifier(FairClassifier):
     booster_ : xgboost.Booster or lightgbm.Booster
         The trained booster. LightGBM's does not know the margin at which it started, ``offset_``,
         which is added to what it predicts.
-    alpha_, balance_, violation_ : float
+    alpha_, balance_, violation_, violation_bound_ : float
+        As for `OTFClassifier`.
+    judgement_ : Judgement
+        As for `OTFClassifier`.
+    search_ : list of dict
         As for `OTFClassifier`.
     n_missing_sensitive_ : int
         As for `OTFClassifier`.
@@ -127,22 +136,22 @@ class OTFBoostingClassifier(FairClassifier):
     Examples
     --------
     >>> import otfair
-    >>> data = otfair.load_dataset("synthetic", n=600)
-    >>> sex = data.sensitive_features["sex"]
-    >>> clf = otfair.OTFBoostingClassifier(max_violation=0.05, n_jobs=1)
+    >>> data = otfair.load_dataset("synthetic", n=1500)
+    >>> sex, settings = data.sensitive_features["sex"], {"n_estimators": 30, "n_jobs": 1}
+    >>> clf = otfair.OTFBoostingClassifier(max_violation=0.15, random_state=0, **settings)
     >>> clf = clf.fit(data.X, data.y, sensitive_features=sex)
-    >>> bool(otfair.pdp_violation(clf.predict_proba(data.X)[:, 1], sex) <= 0.05)
+    >>> clf.violation_ < clf.violation_bound_ <= 0.15
     True
     """
 
     _fitted = (
         "n_features_in_", "feature_names_in_", "classes_", "columns_", "model_text_", "offset_",
-        "alpha_", "balance_", "violation_", "n_iter_", "converged_", "history_",
-        "n_missing_sensitive_",
+        "alpha_", "balance_", "violation_", "violation_bound_", "judgement_", "search_", "n_iter_",
+        "converged_", "history_", "n_missing_sensitive_",
     )  # fmt: skip
-    _stored_types: ClassVar = {**STORED_NOTIONS, **TableEncoder._stored_types}
+    _stored_types: ClassVar = {**STORED_TYPES, **TableEncoder._stored_types}
     _takes_more = True
-    _learnt = ("classes_", "encoder_", "balance_")
+    _learnt = ("classes_", "encoder_")
     _remedy = "Allow more of it, add rounds (`n_estimators`), or add features."
     _more: dict[str, Any] = {}  # noqa: RUF012  (replaced, never changed)
     model_text_: str
@@ -156,6 +165,10 @@ class OTFBoostingClassifier(FairClassifier):
         regularizer: str = "otf",
         *,
         max_violation: float | None = None,
+        criterion: str = "correlation",
+        confidence: float = 0.9,
+        new_people: float = 1 / 3,
+        cv: int = 5,
         validation_fraction: float = 0.0,
         balance: str | float = "auto",
         n_estimators: int = 100,
@@ -175,7 +188,8 @@ class OTFBoostingClassifier(FairClassifier):
         self.stopping_fraction = stopping_fraction
         self.notion, self.alpha, self.epsilon = notion, alpha, epsilon
         self.regularizer, self.balance = regularizer, balance
-        self.max_violation, self.validation_fraction = max_violation, validation_fraction
+        self.max_violation, self.criterion, self.confidence = max_violation, criterion, confidence
+        self.new_people, self.cv, self.validation_fraction = new_people, cv, validation_fraction
         self.cost_features, self.cost, self.scale = cost_features, cost, scale
         self.geometry, self.n_jobs = geometry, n_jobs
         self.random_state, self.verbose = random_state, verbose
@@ -265,10 +279,10 @@ class OTFBoostingClassifier(FairClassifier):
         objective.approach = min(objective.approach, 1 / rate)
         return objective
 
-    def _begin(
+    def _prepare(
         self, X: Array, y: Array, sensitive_features: Array, sample_weight: Array, penalize: bool
-    ) -> _Stage:
-        """Read the data, and compute distances where there is a penalty."""
+    ) -> Data:
+        """Read the data, and measure who is like whom where there is a penalty."""
         weight = None if sample_weight is None else read_weight(sample_weight, X)
         self.encoder_ = TableEncoder().fit(X, sample_weight=weight)
         encoded = self.encoder_.transform(X)
@@ -282,38 +296,50 @@ class OTFBoostingClassifier(FairClassifier):
         check_classification_targets(y)
         same_length("y", len(y), len(encoded), "X")
         self.classes_, labels = two_classes(y)
-        kept, judged = split_people(self, labels)
-        watched = None
-        if self.early_stopping_rounds is not None:
-            kept, watched = split_off(self, "stopping_fraction", kept, labels)
         people = read_people(self.notion, sensitive_features, labels, weight, penalize)
-        names = [column.name for column in self.columns_]
-        categories = np.array([column.levels is not None for column in self.columns_])
-
-        def rows_of(some: np.ndarray) -> TreeData:
-            weights = None if weight is None else weight[some]
-            return TreeData(raw[some], labels[some], weights, categories, names)
-
-        objective, self.balance_ = None, 1.0
-        if penalize and people is not None:
-            trained, Z, geometry = people.take(kept), encoded[kept], None
-            if loss_class(self.regularizer).needs_features:
-                geometry = self._geometry(Z, trained, self.cost, self.scale)
-            seen = rows_of(kept)
-            objective = self._objective().fit_people(trained, seen.labels, geometry, seen.weight)
-            if watched is not None:
-                out, alike = rows_of(watched), self._chosen(encoded[watched])
-                objective.watch_people(people.take(watched), out.labels, alike, out.weight)
-            if self.balance == "auto":
-                objective.balance_by(Z)
-            self.balance_ = objective.balance_
-        violation_of = None if people is None else ViolationOf(people.take(judged))
-        seed = self.random_state
+        geometry, seed = None, self.random_state
+        if penalize and people is not None and loss_class(self.regularizer).needs_features:
+            geometry = self._geometry(encoded, people, self.cost, self.scale)
         if seed is not None:
             whole = isinstance(seed, Integral)
             seed = int(seed) if whole else check_random_state(seed).randint(2**31 - 1)
-        stop = None if watched is None else rows_of(watched)
-        return _Stage(raw[judged], violation_of, None, rows_of(kept), stop, objective, seed)
+        return Data(
+            seen=raw, encoded=encoded, labels=labels, weight=weight, people=people,
+            geometry=geometry, seed=seed,
+        )  # fmt: skip
+
+    def _begin(self, data: Data, penalize: bool) -> _Stage:
+        """Hand the data to the booster, and make the objective where there is a penalty."""
+        watched = None
+        if self.early_stopping_rounds is not None:
+            everyone = np.arange(len(data.labels))
+            kept, out = split_off(self, "stopping_fraction", everyone, data.labels)
+            data, watched = data.take(kept), data.take(out)
+        objective, balance = None, 1.0
+        if penalize and data.people is not None:
+            objective = self._objective()
+            objective.fit_people(data.people, data.labels, data.geometry, data.weight)
+            if watched is not None:
+                assert watched.people is not None
+                alike = self._chosen(watched.encoded)
+                objective.watch_people(watched.people, watched.labels, alike, watched.weight)
+            if self.balance == "auto":
+                objective.balance_by(data.encoded)
+            balance = objective.balance_
+        return _Stage(
+            start=None,
+            balance=balance,
+            data=self._rows(data),
+            watched=None if watched is None else self._rows(watched),
+            objective=objective,
+            seed=data.seed,
+        )
+
+    def _rows(self, data: Data) -> TreeData:
+        """Return people as a booster takes them."""
+        names = [column.name for column in self.columns_]
+        categories = np.array([column.levels is not None for column in self.columns_])
+        return TreeData(data.seen, data.labels, data.weight, categories, names)
 
     def _train(self, stage: _Stage, alpha: float, start: _Trees | None) -> _Trees:
         own = {"n_jobs": self.n_jobs, "random_state": stage.seed}

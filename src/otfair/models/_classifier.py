@@ -25,7 +25,7 @@ from otfair._io.saved import check_shapes, check_width, require
 from otfair.geometry import Cost, CostFunction, Geometry, Scale
 from otfair.losses import FairnessLoss, OTFLoss, as_loss
 from otfair.metrics import ViolationOf
-from otfair.models._base import FairClassifier, Stage
+from otfair.models._base import STORED_TYPES, Data, FairClassifier, Stage
 from otfair.models._lbfgs import WINDOW
 from otfair.models._training import RESIDUAL, Line, Network, Training
 from otfair.models._trust import (
@@ -41,14 +41,13 @@ from otfair.models._validation import (
     detached,
     read_people,
     read_training_data,
-    split_people,
 )
-from otfair.notions import STORED_NOTIONS, Notion, People, as_notion
+from otfair.notions import Notion, as_notion
 
 STEP_BACK = 0.05  # of the way to the free model: a warm start is taken off the kink it is on
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Stage(Stage):
     training: Training
     line: Line  # the logistic regression without penalty, or `init`
@@ -70,10 +69,23 @@ class OTFClassifier(FairClassifier):
     regularizer : {"otf", "norm", "barycenter"} or FairnessLoss, default="otf"
         The penalty: its name, or a loss of this library made for `notion`.
     max_violation : float, default=None
-        Overrides `alpha`: the weakest regularisation whose violation on the training data (or on
-        `validation_fraction` of it) is at most this.
+        Overrides `alpha`: the weakest regularisation with which the violation stays below this
+        among new people, as people kept out of training judge; docs/training.md says what is
+        promised. Where none does, a `LimitWarning` says by how much.
+    criterion : {"correlation", "difference"}, default="correlation"
+        What a violation is: the largest correlation of score and group (the paper's), or the
+        largest difference between two groups' mean scores, which sees small groups.
+    confidence : float, default=0.9
+        With which `max_violation` is to hold among new people; 0 is without a margin.
+    new_people : float or int, default=1/3
+        How many new people: a share of those who judge, or, above 1, a number. Infinity speaks of
+        the population.
+    cv : int, default=5
+        Folds by which `max_violation` is judged: each person by a model trained on the others. The
+        model that is kept is trained on all.
     validation_fraction : float, default=0.0
-        Share of the rows kept out of training to judge `max_violation`.
+        Share of the rows that judge `max_violation` in place of folds: quicker, and less sure. They
+        are not trained on.
     C : float or None, default=0.1
         Inverse of the ridge's strength, as for scikit-learn's `LogisticRegression`: next to the
         mean loss of n people, ``1 / (C n)`` times half the squared length of the weights, as they
@@ -110,7 +122,7 @@ class OTFClassifier(FairClassifier):
     epochs, batch_size, learning_rate : int, int and float, default=100, 1000, 1e-3
         Of Adam; a batch is of that many rows.
     random_state : int, RandomState or None, default=None
-        Seed of batches, and of the validation share.
+        Seed of batches, of folds and of the validation share; folds are the same without one.
     verbose : bool, default=False
         Whether to show progress.
 
@@ -124,8 +136,14 @@ class OTFClassifier(FairClassifier):
         The trained module, if one was given.
     alpha_, balance_ : float
         The weight of fairness that was used, and the penalty's factor, 1 where there is none.
-    violation_ : float
-        On the training (or validation) people; 0 without sensitive features.
+    violation_, violation_bound_ : float
+        The violation as people kept out of training judge it, and what it stays below among new
+        people. With an `alpha` of your own the training people judge, and the bound is infinite;
+        the violation is 0 without sensitive features.
+    judgement_ : Judgement
+        Both, with the criterion, who judged, and whether `max_violation` is met; its text says so.
+    search_ : list of dict
+        The strengths that were tried for `max_violation`, and how each was judged.
     n_missing_sensitive_ : int
         People who lacked a sensitive value: they were learnt from, without a part in fairness.
     n_iter_ : int
@@ -133,8 +151,9 @@ class OTFClassifier(FairClassifier):
     converged_ : bool
         Whether the decrease became small in the last search.
     history_ : list of dict
-        One for each iteration or epoch: alpha, loss, penalty, violation; after a search for
-        `max_violation` those of all strengths, the chosen one last.
+        One for each iteration or epoch: alpha, loss, penalty, and violation on the training
+        people (their correlation); after a search by `validation_fraction` those of all strengths,
+        the chosen one last.
 
     Examples
     --------
@@ -149,11 +168,11 @@ class OTFClassifier(FairClassifier):
 
     _fitted = (
         "n_features_in_", "feature_names_in_", "classes_", "coef_", "intercept_", "module_",
-        "_mean", "_spread", "alpha_", "balance_", "violation_", "n_iter_", "converged_", "history_",
-        "n_missing_sensitive_",
+        "_mean", "_spread", "alpha_", "balance_", "violation_", "violation_bound_", "judgement_",
+        "search_", "n_iter_", "converged_", "history_", "n_missing_sensitive_",
     )  # fmt: skip
-    _stored_types: ClassVar = STORED_NOTIONS
-    _learnt = ("classes_", "n_features_in_", "feature_names_in_", "_mean", "_spread", "balance_")
+    _stored_types: ClassVar = STORED_TYPES
+    _learnt = ("classes_", "n_features_in_", "feature_names_in_", "_mean", "_spread")
     _shared = ("geometry", "init")  # a clone of `init` would not be trained
 
     def __init__(
@@ -164,6 +183,10 @@ class OTFClassifier(FairClassifier):
         regularizer: str | FairnessLoss = "otf",
         *,
         max_violation: float | None = None,
+        criterion: str = "correlation",
+        confidence: float = 0.9,
+        new_people: float = 1 / 3,
+        cv: int = 5,
         validation_fraction: float = 0.0,
         C: float | None = 0.1,
         balance: str | float = "auto",
@@ -186,7 +209,8 @@ class OTFClassifier(FairClassifier):
     ) -> None:
         self.notion, self.alpha, self.epsilon = notion, alpha, epsilon
         self.regularizer, self.balance, self.C = regularizer, balance, C
-        self.max_violation, self.validation_fraction = max_violation, validation_fraction
+        self.max_violation, self.criterion, self.confidence = max_violation, criterion, confidence
+        self.new_people, self.cv, self.validation_fraction = new_people, cv, validation_fraction
         self.solver, self.module, self.mode, self.init = solver, module, mode, init
         self.standardize, self.cost_features = standardize, cost_features
         self.cost, self.scale, self.geometry = cost, scale, geometry
@@ -209,39 +233,48 @@ class OTFClassifier(FairClassifier):
 
     _check_settings = check_settings
 
-    def _begin(
+    def _prepare(
         self, X: Array, y: Array, sensitive_features: Array, sample_weight: Array, penalize: bool
-    ) -> _Stage:
-        """Read the data, make the penalty, and train without it."""
+    ) -> Data:
+        """Read and scale the data, and measure who is like whom."""
         X, labels, weight = read_training_data(self, X, y, sample_weight)
-        kept, judged = split_people(self, labels)
         weighted = None if sample_weight is None else weight
         people = read_people(self.notion, sensitive_features, labels, weighted, penalize)
-        self._learn_scale(X[kept], weight[kept])
-        Z = self._scaled(X)
-        share = weight[kept] / weight[kept].mean()
-        ridge = 0.0 if self.C is None else 1 / (self.C * weight[kept].sum())
-        training = Training(Z[kept], labels[kept], share, verbose=self.verbose, ridge=ridge)
-        violation_of = None
-        if people is not None:
-            violation_of, training.violation_of = (
-                ViolationOf(people.take(rows)) for rows in (judged, kept)
-            )
+        self._learn_scale(X, weight)
+        Z, geometry, seed = self._scaled(X), None, None
+        if penalize and people is not None and self.mode == "dataset":
+            loss = self._loss()
+            if isinstance(loss, OTFLoss):
+                geometry = self._geometry(Z, people, loss.cost, loss.scale)
+        if self._by_adam:
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        return Data(
+            seen=Z, encoded=Z, labels=labels, weight=weight, people=people, geometry=geometry,
+            seed=seed,
+        )  # fmt: skip
+
+    def _begin(self, data: Data, penalize: bool) -> _Stage:
+        """Make the penalty, and train without it."""
+        assert data.weight is not None
+        share = data.weight / data.weight.mean()
+        ridge = 0.0 if self.C is None else 1 / (self.C * data.weight.sum())
+        training = Training(data.seen, data.labels, share, verbose=self.verbose, ridge=ridge)
+        if data.people is not None:
+            training.violation_of = ViolationOf(data.people)
             if penalize:
-                training.loss = self._loss(training, people.take(kept))
+                training.loss = self._fitted_loss(training, data)
         if self.init is None:
             line = training.descend(0.0, max_iter=self.max_iter, tol=self.tol)
         else:
             line = Line(self._given())
         if self.balance == "auto" or training.loss is None:
-            self.balance_ = training.balance(line, max_iter=self.max_iter, tol=self.tol)
+            balance = training.balance(line, max_iter=self.max_iter, tol=self.tol)
         else:
-            self.balance_ = float(self.balance)
-            training.loss.balance.fill_(self.balance_)
-        if not self._by_adam:
-            return _Stage(Z[judged], violation_of, line, training, line, 0)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        return _Stage(Z[judged], violation_of, None, training, line, seed)
+            balance = float(self.balance)
+            training.loss.balance.fill_(balance)
+        start = None if self._by_adam else line
+        seed = data.seed or 0
+        return _Stage(start=start, balance=balance, training=training, line=line, seed=seed)
 
     def _train(self, stage: _Stage, alpha: float, start: Line | Network | None) -> Line | Network:
         if not isinstance(start, Line):
@@ -355,18 +388,23 @@ class OTFClassifier(FairClassifier):
         coef = coef.reshape(-1)
         return np.append(coef * self._spread, float(bias.reshape(-1)[0]) + coef @ self._mean)
 
-    def _loss(self, training: Training, people: People) -> FairnessLoss:
-        loss: FairnessLoss
-        if isinstance(self.regularizer, FairnessLoss):
-            loss = copy.deepcopy(self.regularizer)
-            if loss.notion != as_notion(self.notion):
-                raise ValueError(
-                    f"`regularizer` was made for {loss.notion!r}, but `notion` is {self.notion!r}; "
-                    "pass the same to both."
-                )
-        else:
+    def _loss(self) -> FairnessLoss:
+        """Return the penalty, which knows nobody yet."""
+        if not isinstance(self.regularizer, FairnessLoss):
             transport = {"epsilon": self.epsilon, "cost": self.cost, "scale": self.scale}
-            loss = as_loss(self.regularizer, self.notion, **transport, tol=RESIDUAL)
+            return as_loss(self.regularizer, self.notion, **transport, tol=RESIDUAL)
+        loss = copy.deepcopy(self.regularizer)
+        if loss.notion != as_notion(self.notion):
+            raise ValueError(
+                f"`regularizer` was made for {loss.notion!r}, but `notion` is {self.notion!r}; "
+                "pass the same to both."
+            )
+        return loss
+
+    def _fitted_loss(self, training: Training, data: Data) -> FairnessLoss:
+        """Return the penalty, fitted to the people of a training."""
+        loss, people = self._loss(), data.people
+        assert people is not None
         if not isinstance(loss, OTFLoss):
             return loss.fit_people(people)
         if loss.solver != "newton" and not self._by_adam:
@@ -374,4 +412,4 @@ class OTFClassifier(FairClassifier):
         if self.mode == "batch":
             training.batches = (self._chosen(training.X), people)
             return loss
-        return loss.fit_people(people, self._geometry(training.X, people, loss.cost, loss.scale))
+        return loss.fit_people(people, data.geometry)

@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from otfair._io.arrays import Array, is_tensor, same_length
 from otfair.geometry import Geometry
 from otfair.losses import FairnessLoss, OTFLoss, loss_class
+from otfair.metrics import CRITERIA
 from otfair.notions import Notion, People, as_notion, known_people
 from otfair.tables import EncodedColumn, two_classes
 
@@ -25,6 +26,9 @@ read_weight = partial(_check_sample_weight, dtype=np.float64, ensure_non_negativ
 POSITIVE, FINITE = 1e-300, 1e300  # the ends of what must be neither zero nor infinite
 RANGES: dict[str, tuple[float, float, type]] = {
     **dict.fromkeys(("alpha", "max_violation", "validation_fraction"), (0, 1, numbers.Real)),
+    "confidence": (0, 1 - 1e-9, numbers.Real),
+    "new_people": (POSITIVE, np.inf, numbers.Real),
+    "cv": (2, np.inf, numbers.Integral),
     **dict.fromkeys(("epsilon", "learning_rate"), (POSITIVE, FINITE, numbers.Real)),
     "tol": (0, np.inf, numbers.Real),
     "C": (POSITIVE, np.inf, numbers.Real),
@@ -71,17 +75,15 @@ def check_common(estimator: Any) -> None:
                 f"`regularizer` was made with the cost {loss.cost!r} and the scale {loss.scale!r}, "
                 f"but {asked}."
             )
-    held_out = {
-        "validation_fraction": estimator.max_violation is not None
-        and estimator.validation_fraction,
-        "early_stopping_rounds": getattr(estimator, "early_stopping_rounds", None),
-    }
-    if any(held_out.values()) and isinstance(estimator.geometry, Geometry):
-        name = next(name for name, kept_out in held_out.items() if kept_out)
+    stops = getattr(estimator, "early_stopping_rounds", None) is not None
+    if stops and isinstance(estimator.geometry, Geometry):
         raise ValueError(
-            f"`{name}` keeps people out of training, but `geometry` is of all of them; "
-            "pass one of the two."
+            "`early_stopping_rounds` keeps people out of training, but `geometry` is of all of "
+            "them; pass one of the two."
         )
+    if estimator.criterion not in CRITERIA:
+        known = ", ".join(CRITERIA)
+        raise ValueError(f"unknown criterion {estimator.criterion!r}; pass one of {known}.")
 
 
 def check_settings(estimator: Any) -> None:
@@ -102,14 +104,6 @@ def check_settings(estimator: Any) -> None:
             f"`module` must be a torch module, or a function of the number of features that makes "
             f"one; received {estimator.module!r}."
         )
-
-
-def split_people(estimator: Any, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """People to train on, and people by whom violations are judged: others if held out."""
-    rows = np.arange(len(labels))
-    if estimator.max_violation is None or not estimator.validation_fraction:
-        return rows, rows
-    return split_off(estimator, "validation_fraction", rows, labels)
 
 
 def split_off(
