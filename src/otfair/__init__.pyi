@@ -49,6 +49,7 @@ from .models import (
     OTFBoostingClassifier as OTFBoostingClassifier,
     OTFClassifier as OTFClassifier,
     OTFObjective as OTFObjective,
+    ScoreColumn as ScoreColumn,
 )
 from .notions import (
     ConditionalParity as ConditionalParity,

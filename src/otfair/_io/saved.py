@@ -7,6 +7,7 @@ torch module or a function, stays out of the file and is given back by the user.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +20,17 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from otfair._io.storage import FilePath, Known, UnstorableError, as_written, pack, read, write
+from otfair._io.storage import (
+    FilePath,
+    Known,
+    UnstorableError,
+    as_written,
+    pack,
+    read_text,
+    write,
+)
+
+ROUTED = ("fit", "predict", "predict_proba", "decision_function", "score")  # they may take more
 
 
 @dataclass(frozen=True)
@@ -46,12 +57,13 @@ class SaveMixin:
     """Gives an estimator `save` and `load`; a class states what a file may hold of it."""
 
     _fitted: ClassVar[tuple[str, ...]]  # what `fit` sets
+    _nested: ClassVar[tuple[str, ...]] = ()  # estimators that `fit` sets
     _stored_types: ClassVar[Known] = {}  # dataclasses in its settings, or in what it learnt
     _takes_more: ClassVar[bool] = False  # settings that are not its own but a booster's
 
     @staticmethod
     def _check_fitted(state: Any) -> None:
-        """Raise unless what `fit` is said to have set is sound."""
+        """Raise unless what `fit` is said to have set is sound, estimators within included."""
 
     def _set_fitted(self, state: dict[str, Any]) -> None:
         """Take what a file says that `fit` set."""
@@ -70,7 +82,9 @@ class SaveMixin:
                 f"can't save a {type(self).__module__}.{type(self).__name__}: what a subclass adds "
                 "is not known. Save a model of the class itself."
             )
-        write_model(path, describe(self), known_types(type(self)))
+        from otfair import save_model  # it knows what estimators within may be
+
+        save_model(path, self)
 
     @classmethod
     def load(cls, path: FilePath, **settings: Any) -> Self:
@@ -88,20 +102,16 @@ class SaveMixin:
         object
             The model.
         """
-
-        def expect_own(stored: Any) -> None:
-            with as_written(path):
-                name = stored["model"]["class"]
-            if name != cls.__name__:
-                raise ValueError(
-                    f"`{path}` holds another class: received {name}, expected {cls.__name__}. Load "
-                    "it by `otfair.load_model(path)`."
-                )
-
-        content = read(path, known_types(cls), expect_own)
         with as_written(path):
-            model: Self = restore(cls, content["model"])
-        complete({"": model}, settings, path)
+            name = read_text(path)["model"]["class"]
+        if name != cls.__name__:
+            raise ValueError(
+                f"`{path}` holds another class: received {name}, expected {cls.__name__}. Load it "
+                "by `otfair.load_model(path)`."
+            )
+        from otfair import load_model  # it knows what estimators within may be
+
+        model: Self = load_model(path, **settings)
         return model
 
 
@@ -123,8 +133,8 @@ def write_model(path: FilePath, description: dict[str, Any], known: Known) -> No
     write(path, {"otfair": __version__, "model": description}, known)
 
 
-def describe(model: Any) -> dict[str, Any]:
-    """Return what is to be stored of an estimator."""
+def describe(model: Any, describe_part: Callable[[Any], Any]) -> dict[str, Any]:
+    """Return what is to be stored of an estimator; the function describes those within it."""
     cls, held = type(model), vars(model)
     check_is_fitted(model, msg="This %(name)s is not fitted yet; call `fit` before saving it.")
     known = known_types(cls)
@@ -133,8 +143,9 @@ def describe(model: Any) -> dict[str, Any]:
     if "module_" in fitted:
         settings["module"] = NotStored("module", type(fitted["module_"]).__name__)
         fitted["module_"] = dict(fitted["module_"].state_dict())
+    parts = {n: getattr(model, n) for n in cls._nested if hasattr(model, n)}
     try:
-        cls._check_fitted(SimpleNamespace(**fitted))
+        cls._check_fitted(SimpleNamespace(**fitted, **parts))
     except (ValueError, AttributeError) as error:
         raise NotFittedError(
             f"This {cls.__name__} is not fitted whole ({error}); `fit` it again."
@@ -144,6 +155,7 @@ def describe(model: Any) -> dict[str, Any]:
         "class": cls.__name__,
         "settings": settings,
         "fitted": fitted,
+        "nested": {n: _storable_part(model, n, part, describe_part) for n, part in parts.items()},
         "routing": {} if request is None else request._serialize(),
         "output": held.get("_sklearn_output_config", {}).get("transform"),
     }
@@ -158,17 +170,40 @@ def _storable(name: str, value: Any, known: Known) -> Any:
     return value
 
 
-def restore(cls: Any, stored: dict[str, Any]) -> Any:
-    """Make the estimator that was described; the weights of a module stay a dict for now."""
+def _storable_part(model: Any, name: str, part: Any, describe_part: Callable[[Any], Any]) -> Any:
+    """Return the description of an estimator within, or what stands for one that is a setting."""
+    try:
+        return describe_part(part)
+    except UnstorableError as error:
+        if name.removesuffix("_") in model.get_params(deep=False):
+            return NotStored(name.removesuffix("_"), type(part).__name__)
+        raise ValueError(
+            f"this {type(model).__name__} can't be saved, as a file can't hold its `{name}`: "
+            f"{error}"
+        ) from None
+
+
+def restore(cls: Any, stored: dict[str, Any], restore_part: Callable[[Any], Any]) -> Any:
+    """Make the estimator that was described; the function makes those within it.
+
+    The weights of a module stay a dict for now.
+    """
     settings = stored["settings"]
     more = settings if cls._takes_more else ()
     refuse_unknown("settings", settings, (*cls._get_param_names(), *more))
     refuse_unknown("fitted attributes", stored["fitted"], cls._fitted)
-    cls._check_fitted(SimpleNamespace(**stored["fitted"]))
+    within = stored.get("nested", {})  # files of earlier versions have none
+    refuse_unknown("estimators", within, cls._nested)
+    parts = {n: s if isinstance(s, NotStored) else restore_part(s) for n, s in within.items()}
+    fitted = {**stored["fitted"], **parts}
+    cls._check_fitted(SimpleNamespace(**fitted))
     model = cls(**settings)
-    model._set_fitted(stored["fitted"])
+    model._set_fitted(fitted)
+    for name, part in parts.items():
+        if isinstance(getattr(model, name.removesuffix("_"), None), NotStored):
+            setattr(model, name.removesuffix("_"), part)
     with config_context(enable_metadata_routing=True):
-        for method in ("fit", "score"):  # those that take more than X and y
+        for method in ROUTED:
             if requests := stored["routing"].get(method):
                 getattr(model, f"set_{method}_request")(**requests)
     if (output := stored["output"]) is not None:
@@ -198,6 +233,31 @@ def complete(parts: dict[str, Any], given: dict[str, Any], path: FilePath) -> No
     for prefix, part in parts.items():
         if isinstance(weights := vars(part).get("module_"), dict):
             part.module_ = _filled(part, weights, f"{prefix}module")
+        for name in part._nested:
+            if isinstance(vars(part).get(name), NotStored):
+                setattr(part, name, _given_back(part, name.removesuffix("_"), prefix))
+
+
+def _given_back(part: Any, setting: str, prefix: str) -> Any:
+    """Return the fitted estimator that a file does not hold, given as a setting."""
+    given, name = getattr(part, setting), f"{prefix}{setting}"
+    fix = f"Pass the one that was fitted, as `{name}=...`."
+    if isinstance(given, NotStored):
+        raise ValueError(f"the {setting} is a {given.kind}, which the file can't hold. {fix}")
+    try:
+        check_is_fitted(given)
+    except (NotFittedError, TypeError):
+        raise ValueError(f"`{name}` must be fitted; received {given!r}. {fix}") from None
+    for known in ("classes_", "n_features_in_", "feature_names_in_"):
+        if not (hasattr(given, known) and hasattr(part, known)):
+            continue
+        received, expected = getattr(given, known), getattr(part, known)
+        if not np.array_equal(received, expected):
+            raise ValueError(
+                f"`{name}` is not the one of the file: its {known} is {received!r}, and was "
+                f"{expected!r}. {fix}"
+            )
+    return given
 
 
 def _filled(part: Any, weights: dict[str, Any], name: str) -> nn.Module:

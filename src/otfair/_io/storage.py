@@ -54,13 +54,23 @@ def write(path: FilePath, content: Any, known: Known) -> None:
     write_bytes(Path(path), data)
 
 
-def read(path: FilePath, known: Known, check: Callable[[Any], None] | None = None) -> Any:
-    """Read what `write` wrote; whatever else is there is a `ValueError`.
+def read(path: FilePath, known: Known) -> Any:
+    """Read what `write` wrote; whatever else is there is a `ValueError`."""
+    stored, tensors = _read(Path(path))
+    with as_written(path):
+        return unpack(stored, known, tensors)
+
+
+def read_text(path: FilePath) -> Any:
+    """Return the JSON of a file, of which nothing is made."""
+    return _read(Path(path))[0]
+
+
+def _read(path: Path) -> tuple[Any, dict[str, Tensor]]:
+    """Return JSON and tensors.
 
     The text is looked at before the rest is read, so that a large foreign file costs nothing.
-    `check` sees its JSON before anything is made of it.
     """
-    path = Path(path)
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         length = int.from_bytes(file.read(8), "little")
@@ -77,11 +87,7 @@ def read(path: FilePath, known: Known, check: Callable[[Any], None] | None = Non
     if not isinstance(text, str) or digest != _digest(text, tensors):
         raise _damaged(path, "its content does not match its checksum")
     with as_written(path):
-        stored = json.loads(text)
-    if check is not None:
-        check(stored)
-    with as_written(path):
-        return unpack(stored, known, tensors)
+        return json.loads(text), tensors
 
 
 @contextlib.contextmanager

@@ -23,7 +23,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter
 
 from otfair._io.arrays import Array
-from otfair._io.saved import SaveMixin, require
+from otfair._io.saved import SaveMixin
 from otfair.decisions import _groups
 from otfair.decisions._groups import Block
 from otfair.decisions._limits import Family
@@ -32,6 +32,7 @@ from otfair.decisions._people import Folds, folds_of, jitter, some_people, take
 from otfair.decisions._report import GroupRate, accuracy, measured, rates_of, warn
 from otfair.decisions._rows import Limit, Row, families_of, known_values, read_rows
 from otfair.decisions._settings import check_settings, threshold_of
+from otfair.decisions._stored import check_stored
 from otfair.decisions._tuning import Sample, tune
 from otfair.notions import STORED_NOTIONS, Notion, as_encoded, as_notion
 from otfair.tables import TableEncoder, same_people, to_frame, two_classes
@@ -134,6 +135,7 @@ class FairDecisions(  # type: ignore[misc]
         "accuracy_", "accuracy_before_", "n_missing_sensitive_", "n_features_in_",
         "feature_names_in_",
     )  # fmt: skip
+    _nested = ("estimator_", "encoder_", "group_models_")
     _stored_types: ClassVar = {
         **STORED_NOTIONS, "Row": Row, "Block": Block, "GroupRate": GroupRate,
     }  # fmt: skip
@@ -541,10 +543,4 @@ class FairDecisions(  # type: ignore[misc]
         right = accuracy(self._sample, outcome, self._labels, threshold_of(self))
         return {"accuracy": right, **measured(self._sample, self._families, outcome)}
 
-    @staticmethod
-    def _check_fitted(state: Any) -> None:
-        rows, duals = state.rows_, state.duals_
-        require(isinstance(rows, list) and all(isinstance(row, Row) for row in rows), "its rows")
-        sound = isinstance(duals, np.ndarray) and duals.shape == (len(rows),)
-        require(sound and duals.dtype == np.float64, "its duals do not match its rows")
-        require(all(isinstance(block, Block) for block in state.blocks_), "its model of groups")
+    _check_fitted = staticmethod(check_stored)

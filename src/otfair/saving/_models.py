@@ -11,6 +11,7 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 
 from otfair._io.saved import (
+    NotStored,
     SaveMixin,
     complete,
     describe,
@@ -20,13 +21,15 @@ from otfair._io.saved import (
     restore,
     write_model,
 )
-from otfair._io.storage import FilePath, as_written, read
-from otfair.models import OTFBoostingClassifier, OTFClassifier
+from otfair._io.storage import FilePath, UnstorableError, as_written, read
+from otfair.decisions import FairDecisions
+from otfair.models import OTFBoostingClassifier, OTFClassifier, ScoreColumn
 from otfair.tables import TableEncoder
 
 # Everything that a file can make; it can't name anything else.
 CLASSES: dict[str, type[SaveMixin]] = {
-    cls.__name__: cls for cls in (OTFClassifier, OTFBoostingClassifier, TableEncoder)
+    cls.__name__: cls
+    for cls in (OTFClassifier, OTFBoostingClassifier, FairDecisions, ScoreColumn, TableEncoder)
 }
 KNOWN = known_types(*CLASSES.values())  # the dataclasses that a file can hold
 # Not `memory`: a cache belongs to a machine, and what it holds are pickles.
@@ -34,19 +37,21 @@ PIPELINE_SETTINGS, EMPTY_STEPS = ("verbose", "transform_input"), (None, "passthr
 
 
 def save_model(path: FilePath, model: Any) -> None:
-    """Save a fitted classifier, encoder, or pipeline of them to one file.
+    """Save a fitted classifier, fair decisions, an encoder, or a pipeline of them to one file.
 
     The file is safetensors with JSON in it: loading it never runs code, and other programs can
     read it. It is written at once, so that a failure leaves an earlier file as it was.
 
     Settings that are code or large data (a `LinearNotion`, a torch module, a geometry, a
     `RandomState`) are left out; `load_model` takes them back. The weights of a module are saved.
+    Of `FairDecisions` around a classifier that is not of this library the rule is saved, and the
+    classifier is given back in the same way.
 
     Parameters
     ----------
     path : str or path-like
         The file, such as ``"model.safetensors"``.
-    model : OTFClassifier, OTFBoostingClassifier, TableEncoder or Pipeline
+    model : OTFClassifier, OTFBoostingClassifier, FairDecisions, TableEncoder or Pipeline
         What was trained; a scikit-learn `Pipeline` is one of the others. Boosted trees are kept in
         the booster's own format.
 
@@ -76,11 +81,12 @@ def load_model(path: FilePath, **settings: Any) -> Any:
     **settings : object
         Settings that the file can't hold, in a pipeline as ``otfclassifier__module=...``. A torch
         `module` must be given (the one that was trained, or the function that makes it; the weights
-        come from the file); others are needed to `fit` again only.
+        come from the file), and so must the fitted `estimator` of `FairDecisions` where it is of
+        another library; others are needed to `fit` again only.
 
     Returns
     -------
-    OTFClassifier, OTFBoostingClassifier, TableEncoder or Pipeline
+    OTFClassifier, OTFBoostingClassifier, FairDecisions, TableEncoder or Pipeline
         The model.
     """
     content = read(path, KNOWN)
@@ -97,17 +103,17 @@ def _describe(model: Any) -> dict[str, Any]:
         steps = [[n, s if s in EMPTY_STEPS else _describe(s)] for n, s in model.steps]
         return {"class": "Pipeline", "settings": settings, "steps": steps}
     if type(model) not in CLASSES.values():
-        raise ValueError(
+        raise UnstorableError(
             f"can't save a {type(model).__module__}.{type(model).__name__}; received {model!r}. "
             f"What can be saved is {', '.join(CLASSES)}, and a Pipeline of these."
         )
-    return describe(model)
+    return describe(model, _describe)
 
 
 def _restore(stored: dict[str, Any]) -> Any:
     """Make the model that was described; the weights of a module stay a dict for now."""
     if (name := stored["class"]) in CLASSES:
-        return restore(CLASSES[name], stored)
+        return restore(CLASSES[name], stored, _restore)
     if name != "Pipeline":
         raise ValueError(f"it is a {name!r}, not one of {', '.join(CLASSES)}, Pipeline")
     refuse_unknown("settings", stored["settings"], PIPELINE_SETTINGS)
@@ -119,7 +125,9 @@ def _restore(stored: dict[str, Any]) -> Any:
 
 def _parts(model: Any, prefix: str = "") -> list[tuple[str, Any]]:
     """Return the estimators of a model, each with the prefix of its settings."""
-    if not isinstance(model, Pipeline):
-        return [(prefix, model)]
-    steps = [(n, s) for n, s in model.steps if s not in EMPTY_STEPS]
-    return [part for n, s in steps for part in _parts(s, f"{prefix}{n}__")]
+    if isinstance(model, Pipeline):
+        steps = [(n, s) for n, s in model.steps if s not in EMPTY_STEPS]
+        return [part for n, s in steps for part in _parts(s, f"{prefix}{n}__")]
+    within = [(n, s) for n in model._nested if (s := vars(model).get(n)) is not None]
+    stored = [(n.removesuffix("_"), s) for n, s in within if not isinstance(s, NotStored)]
+    return [(prefix, model), *(p for n, s in stored for p in _parts(s, f"{prefix}{n}__"))]
