@@ -14,13 +14,20 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import check_consistent_length
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
     _routing_enabled,
     process_routing,
 )
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _check_y,
+    check_is_fitted,
+    has_fit_parameter,
+)
 
 from otfair._io.arrays import Array
 from otfair._io.saved import SaveMixin
@@ -28,7 +35,7 @@ from otfair.decisions import _groups
 from otfair.decisions._groups import Block
 from otfair.decisions._limits import Family
 from otfair.decisions._margin import Promise, errors, keep_promise
-from otfair.decisions._people import Folds, folds_of, jitter, some_people, take
+from otfair.decisions._people import Folds, folds_of, jitter, read_X, some_people, take
 from otfair.decisions._report import GroupRate, accuracy, measured, rates_of, warn
 from otfair.decisions._rows import Limit, Row, families_of, known_values, read_rows
 from otfair.decisions._settings import check_settings, threshold_of
@@ -41,8 +48,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class FairDecisions(  # type: ignore[misc]
-    SaveMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+class FairDecisions(
+    SaveMixin,
+    ClassifierMixin,  # type: ignore[misc]
+    MetaEstimatorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
 ):
     """Fair decisions from any classifier: the best that keep the rates of groups within limits.
 
@@ -206,21 +216,30 @@ class FairDecisions(  # type: ignore[misc]
             The fitted classifier itself.
         """
         check_settings(self)
+        if y is None:  # the words are those of scikit-learn
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
+        same_people({"X": X, "y": y, "sensitive_features": sensitive_features})
+        X, target = read_X(X, self.__sklearn_tags__().input_tags.sparse), _check_y(y)
+        check_consistent_length(X, target)
+        check_classification_targets(target)
+        classes, labels = two_classes(np.asarray(target))
         if sensitive_features is None:
             raise ValueError(
                 "`sensitive_features` are missing; pass `fit(X, y, sensitive_features=...)`."
             )
-        same_people({"X": X, "y": y, "sensitive_features": sensitive_features})
-        classes, labels = two_classes(np.asarray(y))
-        weight = _check_sample_weight(sample_weight, np.zeros((len(labels), 1)), dtype=np.float64)
+        weight = _check_sample_weight(
+            sample_weight, np.zeros((len(labels), 1)), dtype=np.float64, ensure_non_negative=True
+        )
         known, rows, values = self._read(sensitive_features, labels, weight)
         families = families_of(rows, self.max_difference, self.min_ratio)
         if not families:
             raise ValueError("no groups are left to compare; every attribute has one group only.")
-        fit_params = self._fit_params(X, y, sensitive_features, sample_weight, params)
+        fit_params = self._fit_params(sensitive_features, sample_weight, params)
         self.classes_, self.rows_ = classes, rows
         folds = folds_of(self.cv, labels, values, self.random_state)
-        scores = self._cross_fit(X, np.asarray(y), folds, fit_params)
+        scores = self._cross_fit(X, np.asarray(target), folds, fit_params)
         expected = self._cross_fit_groups(
             X, values, weight * known, folds, scores, sensitive_features
         )
@@ -403,6 +422,8 @@ class FairDecisions(  # type: ignore[misc]
         tags.classifier_tags.multi_class = False
         if hasattr(self.estimator, "__sklearn_tags__"):
             tags.input_tags = self.estimator.__sklearn_tags__().input_tags
+        if self.group_estimator is None and not self.use_sensitive:
+            tags.input_tags.sparse = False  # the default model of groups reads tables
         return tags
 
     @property
@@ -430,7 +451,7 @@ class FairDecisions(  # type: ignore[misc]
         return known, [replace(row, share=row.share * part) for row in rows], values
 
     def _fit_params(
-        self, X: Array, y: Array, sensitive: Array, weight: Array, params: dict[str, Any]
+        self, sensitive: Array, weight: Array, params: dict[str, Any]
     ) -> dict[str, Any]:
         """Return what the estimator's `fit` is given besides X and y."""
         own = {"sensitive_features": sensitive, "sample_weight": weight}
@@ -508,6 +529,7 @@ class FairDecisions(  # type: ignore[misc]
     def _priced(self, X: Array, sensitive: Array) -> tuple[np.ndarray, np.ndarray]:
         """Return the scores of people, and the price of their expected groups."""
         check_is_fitted(self)
+        X = read_X(X, self.__sklearn_tags__().input_tags.sparse)
         scores = self._scores(self.estimator_, X)
         if self.use_sensitive:
             expected = self._known(sensitive, scores)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.model_selection import StratifiedKFold, check_cv
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, check_array
 
 from otfair._io.arrays import Array
 from otfair.tables import to_frame
@@ -39,6 +39,13 @@ def folds_of(cv: Any, labels: np.ndarray, values: np.ndarray, seed: int) -> Fold
         warnings.simplefilter("ignore", UserWarning)  # of few who are rare
         splitter = StratifiedKFold(int(folds), shuffle=True, random_state=seed)
         return list(splitter.split(blank, kinds))
+
+
+def read_X(X: Any, sparse: bool) -> Any:
+    """Return features that have rows: a table or list as it is, else an array."""
+    if isinstance(X, list) or hasattr(X, "columns") or hasattr(X, "iloc"):
+        return X
+    return check_array(X, accept_sparse="csr" if sparse else False, dtype=None, ensure_all_finite=False)
 
 
 def take(X: Any, index: np.ndarray) -> Any:

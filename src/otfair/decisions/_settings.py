@@ -42,7 +42,7 @@ def check_settings(estimator: Any) -> None:
         raise ValueError(
             f"`confidence` must lie between 0 and 1, or be None; received {confidence!r}."
         )
-    if not isinstance(estimator.new_people, numbers.Real) or not estimator.new_people > 0:
+    if not _within(estimator.new_people, 1e-300, float("inf")):
         raise ValueError(f"`new_people` must be positive; received {estimator.new_people!r}.")
 
 

@@ -22,6 +22,7 @@ MEMORY = 5  # of the acceleration
 PATIENCE = 4  # steps without a better rule after which the best is taken
 ENOUGH = 1e-5  # of gain, that makes a rule better
 TOLERANCE = 1e-9  # by which limits may be missed
+SOFT = 1e-6  # the same for scores, which are found by a solver of smooth functions
 
 
 @dataclass(frozen=True)
@@ -58,11 +59,16 @@ class Rule:
     rates: np.ndarray  # (d,), as observed
     value: float  # mean gain
     excess: float  # by how much limits are missed; at most 0 where they are met
-    steps: int = 0
+    grain: float  # what the decision about one person can change of a rate
 
     @property
     def met(self) -> bool:
-        """Whether the limits are met, for those who tuned the rule."""
+        """Whether limits are met by those who tuned the rule, as nearly as whole people can."""
+        return self.excess <= self.grain
+
+    @property
+    def strict(self) -> bool:
+        """Whether limits are met to the last person."""
         return self.excess <= TOLERANCE
 
 
@@ -73,24 +79,25 @@ def tune(
 
     `margin`, (d,), is kept from every limit. The rule of similar limits saves time.
     """
+    grain = SOFT if sample.soft else _grain(sample)
 
-    def judged(duals: np.ndarray, shift: np.ndarray, steps: int) -> Rule:
+    def judged(duals: np.ndarray, shift: np.ndarray) -> Rule:
         outcome = sample.outcome(duals)
         rates = sample.rates(outcome)
         missed = float(excess(families, rates, margin))
-        return Rule(duals, shift, rates, sample.value(outcome), missed, steps)
+        return Rule(duals, shift, rates, sample.value(outcome), missed, grain)
 
     zero = np.zeros_like(margin)
-    best = now = judged(zero, zero, 0)
-    if best.met:
+    best = now = judged(zero, zero)
+    if best.strict:
         return best
     shift, duals = zero, None
     if start is not None:
         shift, duals = start.shift, start.duals
-        now = judged(start.duals, shift, 0)
+        now = judged(start.duals, shift)
     drawn, since = zero, 0
     earlier: list[tuple[np.ndarray, np.ndarray]] = []
-    for step in range(1, STEPS + 1):
+    for _ in range(STEPS):
         limits = inequalities(families, margin + drawn, now.rates)
         limits = replace(limits, bound=limits.bound - limits.rows @ shift)
         problem = (sample.gain, sample.predicted, sample.weight, limits, duals)
@@ -99,14 +106,14 @@ def tune(
             shift = 0.5 * (shift + earlier[-1][0])
             continue
         duals = found.duals
-        now = judged(duals, shift, step)
+        now = judged(duals, shift)
         since += 1
         if _is_better(now, best):
-            since = 0 if not best.met or now.value > best.value + ENOUGH else since
+            since = 0 if not best.strict or now.value > best.value + ENOUGH else since
             best = now
-        if best.met and since >= PATIENCE:
+        if since >= (PATIENCE if best.strict else 3 * PATIENCE) and best.met:
             break
-        if not best.met and since > PATIENCE:
+        if not best.strict and since > PATIENCE:
             drawn = drawn + max(now.excess, 0.0) / 2
         earlier.append((shift, now.rates - found.rates - shift))
         shift = _accelerated(earlier[-MEMORY - 1 :])
@@ -115,9 +122,15 @@ def tune(
 
 def _is_better(new: Rule, old: Rule) -> bool:
     """Whether a rule misses limits less, or gains more where both meet them."""
-    if new.met and old.met:
+    if new.strict and old.strict:
         return new.value > old.value
-    return new.met or (not old.met and new.excess < old.excess)
+    return new.strict or (not old.strict and new.excess < old.excess)
+
+
+def _grain(sample: Sample) -> float:
+    """Return the largest share that one person has in a rate."""
+    largest = (np.abs(sample.observed) * sample.weight[:, None]).max()
+    return float(largest / sample.weight.sum())
 
 
 def _accelerated(earlier: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:

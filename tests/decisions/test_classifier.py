@@ -1,0 +1,334 @@
+"""`FairDecisions` as users meet it: limits that hold, on any classifier, notion and table."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from estimators import SuppliesAttribute
+from sklearn import config_context
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import otfair
+from otfair import FairDecisions, LimitWarning
+
+LINEAR = make_pipeline(otfair.TableEncoder(), LogisticRegression())
+
+
+class WithAttribute(SuppliesAttribute, FairDecisions):
+    """With groups in reach of the checks; without them, those of another limit."""
+
+    def fit(self, X, y, sensitive_features=None, sample_weight=None):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LimitWarning)
+            return super().fit(X, y, sensitive_features, sample_weight)
+
+
+def expected_failures(estimator):
+    return {}
+
+
+@parametrize_with_checks(
+    [WithAttribute(LogisticRegression(), max_difference=1.0, cv=2)],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def table(n=6000, seed=0, groups=2):
+    """Two features, of which one tells the group, and labels that depend on both."""
+    rng = np.random.default_rng(seed)
+    s = rng.choice(groups, n, p=np.array([0.5, *[0.5 / (groups - 1)] * (groups - 1)]))
+    X = pd.DataFrame({"a": rng.normal(size=n), "b": rng.normal(size=n) + s})
+    chance = 1 / (1 + np.exp(-(1.5 * X["a"] + 0.8 * X["b"] - 0.4)))
+    y = (rng.uniform(size=n) < chance).astype(int)
+    return X, y.to_numpy(), pd.Series(np.array(["u", "v", "w", "x"])[s], name="s")
+
+
+def gap(decided, s, inside=None):
+    rates = pd.Series(decided).groupby(np.asarray(s)).mean() if inside is None else (
+        pd.Series(decided[inside]).groupby(np.asarray(s)[inside]).mean()
+    )  # fmt: skip
+    return rates.max() - rates.min()
+
+
+def test_limits_hold_as_observed_and_cost_little():
+    X, y, s = table()
+    fair = FairDecisions(LINEAR, max_difference=0.05, confidence=None).fit(X, y, s)
+    before, after = fair.summary()["before"], fair.summary()["rate"]
+    assert before.max() - before.min() > 0.15
+    assert after.max() - after.min() <= 0.05 + 1e-9
+    assert fair.limits_met_
+    assert 0.6 < fair.accuracy_ < fair.accuracy_before_
+    # What it says of people is what it decides for them, up to the folds of its scores.
+    assert gap(fair.predict(X), s) == pytest.approx(0.05, abs=0.02)
+
+
+def test_the_margin_makes_it_hold_on_new_people():
+    missed = {0.9: 0, None: 0}
+    for seed in range(20):
+        X, y, s = table(2400, seed)
+        halves = train_test_split(X, y, s, test_size=0.25, random_state=seed)
+        train, test = halves[::2], halves[1::2]
+        for confidence in missed:
+            fair = FairDecisions(LogisticRegression(), max_difference=0.15, confidence=confidence)
+            fair.fit(*train)
+            missed[confidence] += gap(fair.predict(test[0]), test[2]) > 0.15
+    # One in ten is what 90 % allows; without a margin it is one in two.
+    assert missed[0.9] <= 4
+    assert missed[None] >= 6
+
+
+def test_small_groups_have_larger_margins_and_are_said_to_be_too_small():
+    X, y, s = table(4000, groups=3)
+    rare = s.where(np.arange(len(s)) % 200 != 0, "rare")
+    with pytest.warns(
+        LimitWarning, match=r"can't be promised for new people of s=rare.*has 20"
+    ) as w:
+        fair = FairDecisions(LINEAR, max_difference=0.2).fit(X, y, rare)
+    assert "would take about" in str(w[0].message)
+    found = fair.summary()
+    assert not found.loc["s=rare", "promised"]
+    assert found.loc["s=rare", "needed"] > 40
+    assert found.drop(index="s=rare")["promised"].all()
+    assert found["new_error"].idxmax() == "s=rare"
+    assert fair.confidence_ >= 0.9
+
+
+@pytest.mark.parametrize("base", [LogisticRegression(), RandomForestClassifier(30, random_state=0),
+                                  HistGradientBoostingClassifier(max_iter=20)])  # fmt: skip
+def test_any_classifier(base):
+    X, y, s = table(3000)
+    fair = FairDecisions(base, max_difference=0.08, confidence=None).fit(X, y, s)
+    found = fair.summary()["rate"]
+    assert found.max() - found.min() <= 0.08 + 1e-9
+
+
+def test_our_own_classifiers_are_given_the_attribute():
+    X, y, s = table(800)
+    base = otfair.OTFClassifier(alpha=0.5)
+    fair = FairDecisions(base, max_difference=0.2, confidence=None, cv=2).fit(X, y, s)
+    assert fair.estimator_.alpha_ == 0.5
+
+
+def test_ratio_of_rates():
+    X, y, s = table()
+    fair = FairDecisions(LINEAR, min_ratio=0.8, confidence=None).fit(X, y, s)
+    rates = fair.summary()["rate"]
+    assert rates.min() / rates.max() == pytest.approx(0.8, abs=0.01)
+    assert rates.min() / rates.max() >= 0.8 - 1e-9
+
+
+def test_equalized_odds():
+    X, y, s = table(8000)
+    fair = FairDecisions(LINEAR, "equalized_odds", max_difference=0.05, confidence=None)
+    fair.fit(X, y, s)
+    found = fair.summary()
+    assert list(found.index) == ["s=u | y=0", "s=v | y=0", "s=u | y=1", "s=v | y=1"]
+    decided = fair.predict(X)
+    for label in (0, 1):
+        of_label = found.filter(like=f"y={label}", axis=0)
+        assert np.ptp(of_label["before"]) > 0.1
+        assert np.ptp(of_label["rate"]) <= 0.05 + 1e-9
+        assert gap(decided, s, y == label) < 0.08
+
+
+def test_several_attributes_with_limits_of_their_own():
+    X, y, s = table(8000)
+    t = pd.Series(np.where(X["a"] + np.random.default_rng(1).normal(size=len(X)) > 0, "p", "q"))
+    both = pd.DataFrame({"s": s, "t": t})
+    limits = {"s": 0.03, "t": 0.1}
+    fair = FairDecisions(LINEAR, max_difference=limits, confidence=None).fit(X, y, both)
+    rates = fair.summary()["rate"]
+    assert abs(rates["s=u"] - rates["s=v"]) <= 0.03 + 1e-9
+    assert abs(rates["t=p"] - rates["t=q"]) <= 0.1 + 1e-9
+    with pytest.raises(ValueError, match=r"`max_difference` names \['sex'\]; the attributes are"):
+        FairDecisions(LINEAR, max_difference={"sex": 0.1}).fit(X, y, both)
+
+
+def test_a_continuous_attribute():
+    X, y, _ = table(5000)
+    age = pd.DataFrame({"age": 40 + 10 * X["b"] + np.random.default_rng(0).normal(size=len(X))})
+    fair = FairDecisions(LINEAR, max_difference=0.02, confidence=None).fit(X, y, age)
+    found = fair.summary().loc["age"]
+    assert abs(found["before"]) > 0.1
+    assert abs(found["rate"]) <= 0.02 + 1e-9
+    # The slope of decisions, per standard deviation.
+    z = (age["age"] - age["age"].mean()) / age["age"].std(ddof=0)
+    free = fair.estimator_.predict(X)
+    assert found["before"] == pytest.approx(np.mean(z * free), abs=0.01)
+    with pytest.raises(ValueError, match="'age' is not made of groups"):
+        FairDecisions(LINEAR, min_ratio=0.8).fit(X, y, age)
+
+
+def test_rows_of_your_own_and_conditional_parity():
+    X, y, s = table(4000)
+    own = otfair.LinearNotion(
+        lambda s, y, w=None: np.where(s == "u", 2.0, -2.0)[None], names=["u-v"]
+    )
+    fair = FairDecisions(LINEAR, own, max_difference=0.01, confidence=None).fit(X, y, s.to_numpy())
+    assert abs(fair.summary().loc["u-v", "rate"]) <= 0.01 + 1e-9
+    job = np.where(X["a"] > 0, "cook", "clerk")
+    people = pd.DataFrame({"s": s, "job": job})
+    fair = FairDecisions(
+        LINEAR, otfair.ConditionalParity(control="job"), max_difference=0.05, confidence=None
+    ).fit(X, y, people)
+    rates = fair.summary()["rate"]
+    for stratum in ("cook", "clerk"):
+        assert np.ptp(rates.filter(like=f"job={stratum}")) <= 0.05 + 1e-9
+
+
+def test_the_attribute_may_be_used_where_that_is_asked_for():
+    X, y, s = table(6000)
+    X = X[["a"]].assign(noise=0.0)  # features do not tell the group
+    y = np.where((s == "u") & (np.arange(len(s)) % 3 == 0), 1, y)
+    fair = FairDecisions(LogisticRegression(), max_difference=0.0, use_sensitive=True,
+                         confidence=None).fit(X, y, s)  # fmt: skip
+    assert gap(fair.predict(X, s), s) < 0.02
+    with pytest.raises(ValueError, match="needs the sensitive attributes"):
+        fair.predict(X)
+    # Thresholds by group: decisions of one group depend on the score alone.
+    margin = fair.decision_function(X, s) - fair.predict_proba(X)[:, 1]
+    assert {round(v, 9) for v in margin[s == "u"]} == {round(margin[s == "u"][0], 9)}
+    # A group that was not there has no price.
+    assert fair.predict(X.iloc[:2], pd.Series(["new", "u"], name="s")).shape == (2,)
+
+
+def test_a_fitted_classifier_is_left_as_it_is():
+    X, y, s = table()
+    base = LogisticRegression().fit(X[:3000], y[:3000])
+    fair = FairDecisions(base, max_difference=0.05, cv="prefit", confidence=None)
+    fair.fit(X[3000:], y[3000:], s[3000:])
+    assert fair.estimator_ is base
+    scores = base.predict_proba(X[3000:])[:, 1]
+    rates = pd.Series(scores > 0.5).groupby(s[3000:].to_numpy()).mean()
+    assert fair.summary()["before"].to_numpy() == pytest.approx(rates.to_numpy())
+
+
+def test_people_without_a_sensitive_value_train_the_classifier_only():
+    X, y, s = table(3000)
+    gaps = s.mask(np.arange(len(s)) % 10 == 0)
+    fair = FairDecisions(LINEAR, max_difference=0.05, confidence=None).fit(X, y, gaps)
+    assert fair.n_missing_sensitive_ == 300
+    assert fair.summary()["people"].sum() == 2700
+    assert np.ptp(fair.summary()["rate"]) <= 0.05 + 1e-9
+    whole = LINEAR.fit(X, y)
+    assert fair.predict_proba(X) == pytest.approx(whole.predict_proba(X))
+
+
+def test_costs_of_errors_are_a_threshold():
+    X, y, s = table(2000)
+    data = (X, y, s)
+    by_cost = FairDecisions(LINEAR, max_difference=1.0, confidence=None, cost_false_positive=3,
+                            cost_false_negative=1).fit(*data)  # fmt: skip
+    assert np.array_equal(by_cost.predict(X), by_cost.predict_proba(X)[:, 1] > 0.75)
+    for wrong in ({"threshold": 1.0}, {"cost_false_positive": 1}, {"confidence": 2}, {"ties": "x"},
+                  {"new_people": 0}, {"max_difference": 2}, {"max_difference": None}):  # fmt: skip
+        with pytest.raises(ValueError, match="received|no limit is set"):
+            FairDecisions(LINEAR, **{"max_difference": 0.1, **wrong}).fit(*data)
+
+
+def test_ties_are_broken_by_features_where_that_is_asked_for():
+    # Four scores only: decisions of a whole score at a time can't be within the limit.
+    rng = np.random.default_rng(0)
+    n = 4000
+    s = np.where(rng.uniform(size=n) < 0.5, "u", "v")
+    kind = rng.integers(0, 2, n) + 2 * (s == "u")
+    X = pd.DataFrame({"kind": kind.astype(float), "person": rng.permutation(n)})
+    y = (rng.uniform(size=n) < 0.2 + 0.2 * kind).astype(int)
+
+    class ByKind(LogisticRegression):
+        """Sees `kind` only."""
+
+        def fit(self, X, y, sample_weight=None):
+            return super().fit(X[["kind"]], y, sample_weight)
+
+        def predict_proba(self, X):
+            return super().predict_proba(X[["kind"]])
+
+    settings = {"max_difference": 0.02, "confidence": None, "group_estimator": ByKind()}
+    with pytest.warns(LimitWarning, match=r'(?s)share one score.*ties="random"'):
+        together = FairDecisions(ByKind(), **settings).fit(X, y, s)
+    random = FairDecisions(ByKind(), ties="random", **settings).fit(X, y, s)
+    assert random.limits_met_
+    assert not together.limits_met_
+    # The same person always has the same answer, alone or among others.
+    again = [random.predict(X.iloc[[i]])[0] for i in range(20)]
+    assert again == random.predict(X)[:20].tolist()
+
+
+def test_fair_scores_are_scores():
+    X, y, s = table(5000)
+    fair = FairDecisions(LINEAR, max_difference=0.0, target="scores", confidence=None).fit(X, y, s)
+    scores = fair.predict_proba(X)[:, 1]
+    assert scores.min() >= 0
+    assert scores.max() <= 1
+    means = pd.Series(scores).groupby(s.to_numpy()).mean()
+    assert np.ptp(means) < 0.01
+    assert np.ptp(fair.summary()["before"]) > 0.1
+    assert np.ptp(fair.summary()["rate"]) < 1e-6
+    assert np.array_equal(fair.predict(X), (scores > 0.5).astype(int))
+
+
+def test_the_path_of_limits_is_monotone_and_drawn():
+    from matplotlib.figure import Figure
+
+    X, y, s = table(3000)
+    fair = FairDecisions(LINEAR, max_difference=0.05, confidence=None).fit(X, y, s)
+    path = fair.path([0.2, 0.1, 0.05, 0.0])
+    assert (path["difference"] <= path["limit"] + 1e-3).all()
+    assert path.loc[2, "accuracy"] == pytest.approx(fair.accuracy_, abs=0.003)
+    assert path["accuracy"].is_monotonic_decreasing or np.ptp(path["accuracy"]) < 0.05
+    assert len(fair.path()) == 12
+    axes = fair.plot_path(path, Figure().subplots())
+    assert "largest difference" in axes.get_xlabel()
+
+
+def test_routing_and_a_search():
+    X, y, s = table(900)
+    with config_context(enable_metadata_routing=True):
+        base = LogisticRegression().set_fit_request(sample_weight=True)
+        fair = FairDecisions(base, max_difference=0.2, confidence=None, cv=2)
+        fair.set_fit_request(sensitive_features=True, sample_weight=True)
+        fair.set_score_request(sample_weight=False)
+        grid = GridSearchCV(fair, {"estimator__C": [0.1, 1.0]}, cv=2)
+        grid.fit(X, y, sensitive_features=s, sample_weight=np.ones(len(y)))
+    assert grid.best_estimator_.limits_met_
+
+
+def test_tables_whose_indexes_differ_are_refused():
+    X, y, s = table(300)
+    with pytest.raises(ValueError, match="index of `sensitive_features`"):
+        FairDecisions(LINEAR, max_difference=0.1).fit(X, y, s.sample(frac=1, random_state=0))
+
+
+def test_polars_and_arrays():
+    import polars as pl
+
+    X, y, s = table(600)
+    ours = FairDecisions(LINEAR, max_difference=0.1, confidence=None, cv=2)
+    expected = ours.fit(X, y, s).predict(X)
+    frame = ours.fit(pl.from_pandas(X), y, pl.from_pandas(s.to_frame())).predict(pl.from_pandas(X))
+    assert np.array_equal(expected, frame)
+    one_hot = np.column_stack([s == "u", s == "v"]).astype(float)
+    array = ours.fit(X.to_numpy(), y, one_hot).predict(X.to_numpy())
+    assert np.mean(array == expected) > 0.99
+
+
+def test_weights_are_copies():
+    X, y, s = table(600)
+    copies = np.random.default_rng(0).integers(1, 4, len(y))
+    index = np.repeat(np.arange(len(y)), copies)
+    base = LogisticRegression().fit(X, y)
+    fair = FairDecisions(base, max_difference=0.1, cv="prefit", confidence=None, use_sensitive=True)
+    weighted = fair.fit(X, y, s, sample_weight=copies).summary()
+    repeated = fair.fit(X.iloc[index], y[index], s.iloc[index]).summary()
+    assert weighted["rate"].to_numpy() == pytest.approx(repeated["rate"].to_numpy(), abs=0.01)
+    assert weighted["before"].to_numpy() == pytest.approx(repeated["before"].to_numpy())
