@@ -29,20 +29,20 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
-from otfair._io.arrays import Array
+from otfair._io.arrays import Array, same_length
 from otfair._io.saved import SaveMixin
 from otfair.decisions import _groups
 from otfair.decisions._groups import Block
 from otfair.decisions._limits import Family
 from otfair.decisions._margin import Promise, errors, keep_promise
-from otfair.decisions._people import Folds, folds_of, jitter, read_X, some_people, take
+from otfair.decisions._people import Folds, folds_of, jitter, read_X, take
 from otfair.decisions._report import GroupRate, accuracy, measured, rates_of, warn
 from otfair.decisions._rows import Limit, Row, families_of, known_values, read_rows
 from otfair.decisions._settings import check_settings, threshold_of
 from otfair.decisions._stored import check_stored
 from otfair.decisions._tuning import Sample, tune
-from otfair.notions import STORED_NOTIONS, Notion, as_encoded, as_notion
-from otfair.tables import TableEncoder, same_people, to_frame, two_classes
+from otfair.notions import STORED_NOTIONS, Notion, as_encoded, as_notion, known_sensitive
+from otfair.tables import TableEncoder, known_rows, same_people, take_rows, two_classes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -232,11 +232,17 @@ class FairDecisions(
         weight = _check_sample_weight(
             sample_weight, np.zeros((len(labels), 1)), dtype=np.float64, ensure_non_negative=True
         )
-        known, rows, values = self._read(sensitive_features, labels, weight)
+        notion = as_encoded(as_notion(self.notion), sensitive_features)
+        found = known_sensitive(notion, sensitive_features)
+        known = np.ones(len(labels), dtype=bool) if found is None else found
+        same_length("sensitive_features", len(known), len(labels), "X")
+        rows, values = read_rows(notion, sensitive_features, labels, weight, known)
         families = families_of(rows, self.max_difference, self.min_ratio)
         if not families:
             raise ValueError("no groups are left to compare; every attribute has one group only.")
-        fit_params = self._fit_params(sensitive_features, sample_weight, params)
+        fit_params = self._fit_params(
+            sensitive_features, None if sample_weight is None else weight, params
+        )
         self.classes_, self.rows_ = classes, rows
         folds = folds_of(self.cv, labels, values, self.random_state)
         scores = self._cross_fit(X, np.asarray(target), folds, fit_params)
@@ -431,25 +437,6 @@ class FairDecisions(
         """Names of the rows."""
         return [row.name for row in self.rows_]
 
-    def _read(
-        self, sensitive: Array, labels: np.ndarray, weight: np.ndarray
-    ) -> tuple[np.ndarray, list[Row], np.ndarray]:
-        """Return whose sensitive values are known, the rows, and their values, (n, d)."""
-        gaps = to_frame(sensitive, "sensitive_features", "sensitive").isna().any(axis=1).to_numpy()
-        if len(gaps) != len(labels):
-            raise ValueError(
-                f"`sensitive_features` must have one row per person: {len(labels)}; received "
-                f"{len(gaps)}."
-            )
-        known = ~gaps
-        notion = as_encoded(as_notion(self.notion), sensitive)
-        some = sensitive if known.all() else some_people(sensitive, known)
-        rows, found = read_rows(notion, some, labels[known], weight[known])
-        part = weight[known].sum() / weight.sum()
-        values = np.zeros((len(labels), len(rows)))
-        values[known] = found
-        return known, [replace(row, share=row.share * part) for row in rows], values
-
     def _fit_params(
         self, sensitive: Array, weight: Array, params: dict[str, Any]
     ) -> dict[str, Any]:
@@ -519,11 +506,11 @@ class FairDecisions(
                 "pass `predict(X, sensitive_features=...)`."
             )
         notion = as_encoded(as_notion(self.notion), sensitive)
-        gaps = to_frame(sensitive, "sensitive_features", "sensitive").isna().any(axis=1).to_numpy()
+        known = np.flatnonzero(known_rows(sensitive, "sensitive_features"))
         out = np.zeros((len(scores), len(self.rows_)))
-        if not gaps.all():
-            some = sensitive if not gaps.any() else some_people(sensitive, ~gaps)
-            out[~gaps] = known_values(notion, self.rows_, some, scores[~gaps])
+        if len(known):  # others have no price
+            some = take_rows(sensitive, known)
+            out[known] = known_values(notion, self.rows_, some, scores[known])
         return out
 
     def _priced(self, X: Array, sensitive: Array) -> tuple[np.ndarray, np.ndarray]:

@@ -70,23 +70,20 @@ def keep_promise(
     trust = np.where(kept, 1.0, MODEL_ERROR**2 / (MODEL_ERROR**2 + own**2))
     believed = replace(sample, observed=trust * sample.observed + (1 - trust) * sample.predicted)
     judged = [part for family in families if (part := family.only(kept)) is not None]
-    reach = np.isin(np.arange(d), np.concatenate([[], *(f.rows for f in judged)]))
     whole = np.full(d, np.inf)  # margins that leave equal rates only
 
     def margins(multiple: float) -> np.ndarray:
         out = np.where(kept, multiple * error, 0.0)
         for family in families:  # of which nothing can be promised: as near as can be
-            if not reach[family.rows].any():
+            if not kept[family.rows].any():
                 out[family.rows] = whole[family.rows]
         return out
 
     def sure(rule: Rule) -> float:
-        if not judged:
-            return 0.0
         outcome = sample.outcome(rule.duals)
         spread = errors(sample, sample.rates(outcome), outcome) * np.sqrt(1 + 1 / share)
         new = sample.rates(outcome) + spread * draws
-        return float((excess(judged, new, np.zeros(d)) <= 0).mean())
+        return float((excess(judged or families, new, np.zeros(d)) <= 0).mean())
 
     low, rule = 0.0, tune(believed, families, margins(0.0))
     found = sure(rule)
@@ -136,7 +133,8 @@ def _promised(
     until that is enough.
     """
     d = len(error)
-    kept, needed = np.ones(d, dtype=bool), np.zeros(d)
+    limited = np.concatenate([family.rows for family in families])
+    kept, needed = np.isin(np.arange(d), limited), np.zeros(d)
     people = (sample.observed != 0).sum(0)
     centre = rates
     for family in families:
@@ -148,21 +146,23 @@ def _promised(
             return 1.0
         return float((excess(judged, centre + error * draws, np.zeros(d)) <= 0).mean())
 
-    given_up = []
+    given_up: list[int] = []
     while kept.any() and sure(error, kept) < confidence:
         worst = int(np.argmax(np.where(kept, error, -1.0)))
         kept[worst] = False
         given_up.append(worst)
+    for family in families:  # one that is left of several has nobody to be compared with
+        if family.only(kept) is None:
+            given_up += [int(c) for c in family.rows if kept[c]]
+            kept[family.rows] = False
     for c in given_up:
-        low, high = 0.0, 8.0  # log of how many times as many people
-        with_it = kept.copy()
         family = next(f for f in families if c in f.rows)
-        with_it[family.rows] |= not kept[family.rows].any()  # none is left to compare it with
-        scaled = with_it & ~kept
+        alone = not kept[family.rows].any()  # then all of its groups must grow
+        grown = np.isin(np.arange(d), family.rows if alone else [c])
+        low, high = 0.0, 12.0  # log of how many times as many people it takes
         for _ in range(20):
             times = 0.5 * (low + high)
-            fewer = np.where(scaled | (np.arange(d) == c), error / np.exp(times / 2), error)
-            with_it[c] = True
-            low, high = (low, times) if sure(fewer, with_it) >= confidence else (times, high)
+            less = np.where(grown, error / np.exp(times / 2), error)
+            low, high = (low, times) if sure(less, kept | grown) >= confidence else (times, high)
         needed[c] = people[c] * np.exp(high)
     return kept, needed

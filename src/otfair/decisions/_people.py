@@ -45,19 +45,14 @@ def read_X(X: Any, sparse: bool) -> Any:
     """Return features that have rows: a table or list as it is, else an array."""
     if isinstance(X, list) or hasattr(X, "columns") or hasattr(X, "iloc"):
         return X
-    return check_array(X, accept_sparse="csr" if sparse else False, dtype=None, ensure_all_finite=False)
+    return check_array(
+        X, accept_sparse="csr" if sparse else False, dtype=None, ensure_all_finite=False
+    )
 
 
 def take(X: Any, index: np.ndarray) -> Any:
     """Return some rows of a table or array."""
     return _safe_indexing(X, index)
-
-
-def some_people(table: Array, keep: np.ndarray) -> Any:
-    """Return the people of a table, array or dict of columns who are kept, (n,) bool."""
-    if isinstance(table, dict):
-        return {name: np.asarray(column, dtype=object)[keep] for name, column in table.items()}
-    return take(table, np.flatnonzero(keep))
 
 
 def jitter(X: Array, seed: int) -> np.ndarray:

@@ -7,13 +7,13 @@ decisions in a stratum; a continuous attribute's is the slope of decisions per s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from otfair._io.arrays import Array
 from otfair.decisions._limits import Family
-from otfair.notions import GroupNotion, Memory, Notion, People
+from otfair.notions import GroupNotion, Memory, Notion, People, known_people
 
 Limit = float | Mapping[str, float] | None
 
@@ -36,13 +36,13 @@ class Row:
 
 
 def read_rows(
-    notion: Notion, sensitive: Array, labels: np.ndarray, weight: np.ndarray
+    notion: Notion, sensitive: Array, labels: np.ndarray, weight: np.ndarray, known: np.ndarray
 ) -> tuple[list[Row], np.ndarray]:
-    """Return the rows of a notion, and the value of each for each person, (n, d)."""
+    """Return the rows of a notion, and each person's values, (n, d), which are 0 if not known."""
     rows: list[Row] = []
     values: list[np.ndarray] = []
     for j, part in enumerate(notion.parts):
-        people = part.people(sensitive, labels, weight)
+        people = known_people(part, sensitive, labels, weight)
         design, strata, mass = _by_type(people)
         types, total = people.types.cpu().numpy(), weight.sum()
         label_of = _label_of(part, people)
@@ -70,7 +70,7 @@ def read_rows(
                         share = float(mass @ member) / total
                         rows.append(Row(called, *given, 0.0, 1.0, share, 0.0, outside))
                         values.append(member[types])
-    return rows, np.column_stack(values).astype(np.float64)
+    return rows, np.column_stack(values).astype(np.float64) * known[:, None]
 
 
 def known_values(
@@ -78,8 +78,9 @@ def known_values(
 ) -> np.ndarray:
     """Return E[value | score, attributes] for new people, (n, d); unknown groups have 0."""
     out = np.zeros((len(scores), len(rows)))
-    for j, part in enumerate(notion.parts):
+    for j, asked in enumerate(notion.parts):
         own = [(c, row) for c, row in enumerate(rows) if row.part == j]
+        part = _as_fitted(asked, [row for _, row in own])
         if any(row.kind == "fixed" for _, row in own):
             raise ValueError(
                 "rows of your own can't be read without labels; leave `use_sensitive=False`."
@@ -132,6 +133,15 @@ def families_of(rows: Sequence[Row], max_difference: Limit, min_ratio: Limit) ->
                 Family(rows[c].name, np.array([c]), difference, None, rows[c].target) for c in own
             ]
     return families
+
+
+def _as_fitted(part: Notion, rows: Sequence[Row]) -> Notion:
+    """Return a notion that reads columns as `fit` did, whatever few people would make of them."""
+    if not isinstance(part, GroupNotion) or part.encoded or part.intersectional:
+        return part
+    kinds = {row.attribute: row.kind for row in rows}
+    named = {k: tuple(a for a, kind in kinds.items() if kind == k) for k in kinds.values()}
+    return replace(part, continuous=named.get("continuous", ()), categorical=named.get("group", ()))
 
 
 def _limit(given: Limit, attribute: str) -> float | None:
