@@ -32,6 +32,7 @@ from sklearn.utils.validation import (
 from otfair._io.arrays import Array, same_length
 from otfair._io.saved import SaveMixin
 from otfair.decisions import _groups
+from otfair.decisions._calibration import calibrated, learn_calibration
 from otfair.decisions._groups import Block
 from otfair.decisions._limits import Family
 from otfair.decisions._margin import Promise, errors, keep_promise
@@ -143,7 +144,7 @@ class FairDecisions(
     _fitted = (
         "classes_", "duals_", "rows_", "blocks_", "groups_", "limits_met_", "confidence_",
         "accuracy_", "accuracy_before_", "n_missing_sensitive_", "n_features_in_",
-        "feature_names_in_",
+        "feature_names_in_", "calibration_",
     )  # fmt: skip
     _nested = ("estimator_", "encoder_", "group_models_")
     _stored_types: ClassVar = {
@@ -246,9 +247,15 @@ class FairDecisions(
         self.classes_, self.rows_ = classes, rows
         folds = folds_of(self.cv, labels, values, self.random_state)
         scores = self._cross_fit(X, np.asarray(target), folds, fit_params)
-        expected = self._cross_fit_groups(
-            X, values, weight * known, folds, scores, sensitive_features
-        )
+        own = scores
+        self.blocks_: list[Block] = []
+        if self.use_sensitive:
+            member = self._known(sensitive_features, own)
+            self.calibration_ = learn_calibration(labels, own, member, weight * known)
+            scores = calibrated(own, member, self.calibration_)
+            expected = self._known(sensitive_features, scores)
+        else:
+            expected = self._cross_fit_groups(X, values, weight * known, folds, scores)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
@@ -263,11 +270,12 @@ class FairDecisions(
         promise = self._tune(sample, families)
         self.duals_ = promise.rule.duals / shares
         self.limits_met_, self.confidence_ = bool(promise.rule.met), float(promise.confidence)
-        self.groups_ = rates_of(sample, promise, rows)
+        before = own if soft else (own > threshold_of(self)).astype(np.float64)
+        self.groups_ = rates_of(sample, promise, rows, before)
         self.n_missing_sensitive_ = int((~known).sum())
         self._sample, self._families, self._labels = sample, families, labels  # for `path`
         self.accuracy_ = self._cost(promise.rule.duals)["accuracy"]
-        self.accuracy_before_ = self._cost(np.zeros(len(rows)))["accuracy"]
+        self.accuracy_before_ = accuracy(sample, before, labels, threshold_of(self))
         warn(sample, promise, self.groups_, self.confidence, self.ties)
         return self
 
@@ -476,13 +484,9 @@ class FairDecisions(
         return scores
 
     def _cross_fit_groups(
-        self, X: Array, values: np.ndarray, weight: np.ndarray, folds: Folds,
-        scores: np.ndarray, sensitive: Array,
-    ) -> np.ndarray:  # fmt: skip
+        self, X: Array, values: np.ndarray, weight: np.ndarray, folds: Folds, scores: np.ndarray
+    ) -> np.ndarray:
         """Learn the model of groups; return the rows that people are expected to have, (n, d)."""
-        self.blocks_: list[Block] = []
-        if self.use_sensitive:
-            return self._known(sensitive, scores)
         expected = np.zeros_like(values)
         if self.group_estimator is not None:
             learner = (self.group_estimator, self.rows_)
@@ -519,6 +523,7 @@ class FairDecisions(
         X = read_X(X, self.__sklearn_tags__().input_tags.sparse)
         scores = self._scores(self.estimator_, X)
         if self.use_sensitive:
+            scores = calibrated(scores, self._known(sensitive, scores), self.calibration_)
             expected = self._known(sensitive, scores)
         elif self.group_estimator is not None:
             expected = _groups.predict_by(self.group_models_, self.rows_, X, scores)

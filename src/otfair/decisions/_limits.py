@@ -73,6 +73,16 @@ class Family:
         out[self.rows] = rates[self.rows].mean() if self.target is None else self.target
         return out
 
+    def widest(self, rates: np.ndarray) -> float:
+        """Return the margin at which equal rates only are left, or the target only."""
+        if self.target is not None:
+            assert self.difference is not None
+            return self.difference
+        ends = [] if self.difference is None else [self.difference / 2]
+        if self.ratio is not None:
+            ends.append((1 - self.ratio) * float(rates[self.rows].mean()) / (1 + self.ratio))
+        return max(ends)
+
     def _room(self, margin: np.ndarray) -> np.ndarray:
         assert self.difference is not None
         return np.maximum(self.difference - margin, 0.0)

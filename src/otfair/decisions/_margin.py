@@ -90,9 +90,13 @@ def keep_promise(
     best = (0.0, rule, found)
     if judged and found < confidence:
         points = [(0.0, found)]
-        low, high = 0.0, 4.0
+        # Where margins leave equal rates only, more of them changes nothing.
+        widest = [f.widest(rule.rates) / error[f.rows].min() for f in judged]
+        low, high = 0.0, min(4.0, max(widest))
         for _ in range(TRIES):
             multiple = _next(points, low, high, confidence)
+            if high - low < 0.02 * high:
+                break
             rule = tune(believed, families, margins(multiple), best[1])
             found = sure(rule)
             points.append((multiple, found))
@@ -157,12 +161,13 @@ def _promised(
             kept[family.rows] = False
     for c in given_up:
         family = next(f for f in families if c in f.rows)
-        alone = not kept[family.rows].any()  # then all of its groups must grow
+        alone = not kept[family.rows].any()  # then no group of it may have a larger error
         grown = np.isin(np.arange(d), family.rows if alone else [c])
-        low, high = 0.0, 12.0  # log of how many times as many people it takes
+        low, high = 1e-3, 1.0  # of the error that a group may have at most
         for _ in range(20):
-            times = 0.5 * (low + high)
-            less = np.where(grown, error / np.exp(times / 2), error)
-            low, high = (low, times) if sure(less, kept | grown) >= confidence else (times, high)
-        needed[c] = people[c] * np.exp(high)
+            most = np.sqrt(low * high) * error[c]
+            less = np.where(grown, np.minimum(error, most), error)
+            enough = sure(less, kept | grown) >= confidence
+            low, high = (np.sqrt(low * high), high) if enough else (low, np.sqrt(low * high))
+        needed[c] = people[c] / low**2
     return kept, needed

@@ -33,9 +33,11 @@ class GroupRate:
     needed: int  # people of the group that a promise would take; 0 where there is one
 
 
-def rates_of(sample: Sample, promise: Promise, rows: Sequence[Row]) -> list[GroupRate]:
-    """Return the rates of all rows, before and after."""
-    before = sample.rates(sample.outcome(np.zeros(len(rows))))
+def rates_of(
+    sample: Sample, promise: Promise, rows: Sequence[Row], free: np.ndarray
+) -> list[GroupRate]:
+    """Return the rates of all rows, of the decisions or scores before, (n,), and after."""
+    before = sample.rates(free)
     outcome = sample.outcome(promise.rule.duals)
     after = sample.rates(outcome)
     reach = errors(sample, after, outcome) * float(ndtri(0.975))

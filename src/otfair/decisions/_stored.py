@@ -26,6 +26,8 @@ def check_stored(state: Any) -> None:
     _check_records(rows, Row, "rows_")
     _check_records(state.groups_, GroupRate, "groups_")
     check_shapes(state, duals_=(len(rows),))
+    if hasattr(state, "calibration_"):
+        check_shapes(state, calibration_=(2 * len(rows) + 2,))
     for row in rows:
         require(row.kind in KINDS, f"rows_ has a row of the kind {row.kind!r}")
     require(isinstance(blocks, list), "blocks_ is no list")

@@ -18,6 +18,7 @@ from otfair.decisions._program import decide, project
 
 STEPS = 40  # programs solved at most
 MOST = 20_000  # people near the boundary, by whom limits must be met
+FARTHEST = 10  # times a step that the acceleration may go
 MEMORY = 5  # of the acceleration
 PATIENCE = 4  # steps without a better rule after which the best is taken
 ENOUGH = 1e-5  # of gain, that makes a rule better
@@ -142,4 +143,7 @@ def _accelerated(earlier: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray
     X, F = (point - points[:-1]).T, (move - moves[:-1]).T  # (d, k - 1)
     A = F.T @ F
     mixture = np.linalg.lstsq(A + 1e-8 * np.trace(A) * np.eye(len(A)), F.T @ move, rcond=None)[0]
-    return np.asarray(point + move - (X + F) @ mixture)
+    mixed = point + move - (X + F) @ mixture
+    # Steps that changed nothing tell nothing, and would be mixed to go anywhere.
+    far = np.abs(mixed - point).max() > FARTHEST * np.abs(moves).max()
+    return np.asarray(point + move if far else mixed)
