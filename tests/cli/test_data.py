@@ -61,3 +61,26 @@ def test_a_file_wins_over_a_dataset_of_its_name(tmp_path, monkeypatch):
     pd.DataFrame({"y": [0, 1], "sex": ["f", "m"]}).to_csv("adult", index=False)
     said = otfair("fit", "adult", "--label", "y", "--sensitive", "race", "--alpha", 0, "-o", "m")
     refused(said, "adult has no column 'race'", "y, sex")
+
+
+def test_a_sample_is_the_same_for_the_same_seed(tmp_path):
+    first, again, other = (tmp_path / name for name in ("a.csv", "b.csv", "c.csv.gz"))
+    said = otfair("data", "sample", first, "--rows", 50)
+    assert said.code == 0, said
+    assert "label: granted; sensitive: sex, origin, age" in said.out
+    otfair("data", "sample", again, "--rows", 50)
+    assert otfair("data", "sample", other, "--seed", 1, "--json").data["people"] == 4000
+    assert first.read_bytes() == again.read_bytes()
+    frame = pd.read_csv(first)
+    data = load_dataset("synthetic", n=50)
+    assert (frame["granted"] == "yes").astype(int).tolist() == data.y.tolist()
+    assert frame["sex"].tolist() == data.sensitive_features["sex"].tolist()
+    assert len(pd.read_csv(other)) == 4000
+
+
+def test_a_sample_needs_a_file_and_people(tmp_path):
+    refused(otfair("data", "sample"), "needs a name", "loans.csv")
+    refused(otfair("data", "sample", tmp_path), "is a folder")
+    said = otfair("data", "sample", tmp_path / "a.csv", "--rows", 3)
+    assert said.code == 2
+    assert "at least 20" in said.err

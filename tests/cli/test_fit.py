@@ -17,6 +17,7 @@ from tables_for_commands import loans, otfair, refused, write
 
 from otfair import (
     DemographicParity,
+    FairDecisions,
     OTFClassifier,
     TableEncoder,
     load_model,
@@ -362,7 +363,7 @@ def test_usage(tmp_path):
     base = ("fit", table, "--sensitive", "sex", "-o", tmp_path / "m")
     for options, part in [
         (["--alpha", 0.5], "--label is missing"),
-        (["--label", "granted"], "--alpha --max-violation is required"),
+        (["--label", "granted"], "--alpha, --max-violation, or, for its decisions"),
         (["--label", "granted", "--alpha", 2], "between 0 and 1; received 2"),
         (["--label", "granted", "--alpha", 0.5, "--max-violation", 0.1], "not allowed with"),
         (["--label", "granted", "--alpha", 0.5, "--test-size", 1], "ends apart"),
@@ -506,3 +507,147 @@ def test_a_model_worse_than_a_coin_is_told(tmp_path):
     assert "among the 160 people kept out its log-loss is" in said.err
     assert told in (tmp_path / "model" / "report.html").read_text()
     assert len(json.loads((tmp_path / "model" / "model.json").read_text())["doubts"]) == 1
+
+
+# Fair decisions
+
+
+@pytest.fixture(scope="module")
+def decided(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("decided")
+    table = write(loans(2500).drop(columns=["age", "origin", "p"]), folder / "loans.csv")
+    said = otfair(
+        "fit", table, "--label", "granted", "--sensitive", "sex", "--max-difference", 0.15,
+        "--no-audit", "-o", folder / "model", "--json",
+    )  # fmt: skip
+    assert said.code == 0, said
+    return folder, said.data
+
+
+def test_a_limit_makes_the_model_decide(decided):
+    folder, data = decided
+    model = load_model(folder / "model" / "model.safetensors")
+    assert isinstance(model, FairDecisions)
+    assert (model.max_difference, model.cv, model.confidence) == (0.15, 5, 0.9)
+    assert model.new_people == data["people"]["test"] == 500
+    frame = loans(2500)
+    y = (frame["granted"] == "yes").to_numpy().astype(int)
+    _, test = train_test_split(np.arange(2500), test_size=0.2, random_state=0, stratify=y)
+    held = frame.iloc[test].astype({"has_guarantor": str})
+    decisions = model.predict(held[FEATURES])
+    found = data["decisions"]
+    for group in found["groups"]:
+        own = (held["sex"] == group["name"].removeprefix("sex=")).to_numpy()
+        assert (group["people"], group["after"]) == (own.sum(), decisions[own].mean())
+    judged = data["metrics"]["after"]["test"]
+    assert judged["accuracy"] == pytest.approx((decisions == y[test]).mean())
+    assert judged["dp_difference"] == found["spreads"][0]["after"]["difference"]
+    assert judged["auc"] == pytest.approx(data["metrics"]["before"]["test"]["auc"])
+
+
+def test_the_report_on_decisions(decided):
+    folder, data = decided
+    page = (folder / "model" / "report.html").read_text()
+    for group in data["decisions"]["groups"]:
+        assert f"<td>{group['before']:.3f}</td><td>{group['after']:.3f}</td>" in page
+    assert "asked for: at most 0.15, met" in page
+    assert "Right decisions" in page
+    assert "{" not in page[page.index("<body>") :].partition("<svg")[0]  # nothing is left raw
+    curve = pd.read_csv(folder / "model" / "curve.csv")
+    assert {"limit", "accuracy", "difference"} <= set(curve)
+
+
+def test_decisions_of_a_fair_model_of_trees_by_several_attributes(tmp_path):
+    table = write(loans(1500).drop(columns=["age", "p"]), tmp_path / "loans.csv", sep=";")
+    said = otfair(
+        "fit", table, "--label", "granted", "--sensitive", "sex", "--sensitive", "origin",
+        "--max-difference", "sex=0.3", "--min-ratio", "origin=0.2", "--alpha", 0.3,
+        "--model", "xgboost", "--params", "n_estimators=10", "--ties", "random",
+        *QUICK, "-o", tmp_path / "m", "--json",
+    )  # fmt: skip
+    assert said.code in (0, 4), said
+    model = load_model(tmp_path / "m" / "model.safetensors")
+    assert model.estimator_.alpha_ == said.data["alpha"] == 0.3
+    assert model.ties == "random"
+    assert said.data["decisions"]["limits"] == {
+        "max_difference": {"sex": 0.3},
+        "min_ratio": {"origin": 0.2},
+    }
+
+
+def test_weights_count(tmp_path):
+    frame = loans(400)[["income", "debt_ratio", "granted", "sex"]]
+    frame["w"] = 2
+    weighted, plain = write(frame, tmp_path / "w.csv"), write(frame, tmp_path / "p.csv")
+    base = ("--label", "granted", "--sensitive", "sex", "--alpha", 0.5, *QUICK, "--json")
+    runs = {
+        "weighted": otfair("fit", weighted, *base, "--weight", "w", "-o", tmp_path / "a"),
+        "plain": otfair("fit", plain, *base, "--drop", "w", "-o", tmp_path / "b"),
+    }
+    coefs = {}
+    for name, folder in (("weighted", "a"), ("plain", "b")):
+        assert runs[name].code == 0, runs[name]
+        coefs[name] = load_model(tmp_path / folder / "model.safetensors")[-1].coef_
+    # Equal weights change nothing but how much the ridge counts.
+    np.testing.assert_allclose(coefs["weighted"], coefs["plain"], rtol=0.05, atol=0.01)
+    assert runs["weighted"].data["weight"] == "w"
+    heavy = write(frame.assign(w=np.where(frame["sex"] == "Male", 9, 1)), tmp_path / "h.csv")
+    said = otfair("fit", heavy, *base, "--weight", "w", "-o", tmp_path / "c")
+    judged = said.data["metrics"]["before"]["test"]["accuracy"]
+    assert judged != pytest.approx(runs["plain"].data["metrics"]["before"]["test"]["accuracy"])
+
+
+def test_people_are_compared_within_controls(tmp_path):
+    table = write(loans(900).drop(columns=["age", "origin", "p"]), tmp_path / "loans.csv")
+    base = ("fit", table, "--label", "granted", "--sensitive", "sex", *QUICK, "--json")
+    said = otfair(*base, "--alpha", 0.8, "--control", "area", "-o", tmp_path / "a")
+    assert said.code == 0, said
+    assert said.data["notion"] == ["conditional_parity"]
+    assert said.data["control"] == ["area"]
+    assert "area" in said.data["features"]
+    train = {when: said.data["metrics"][when]["train"]["violation"] for when in ("before", "after")}
+    assert train["after"] < 0.5 * train["before"]
+    # Numbers of many values are compared in quarters.
+    said = otfair(*base, "--max-difference", 0.5, "--control", "income", "-o", tmp_path / "b")
+    assert said.code in (0, 4)
+    assert len(said.data["decisions"]["spreads"]) == 4
+    both = ("--control", "area", "--notion", "demographic_parity", "--alpha", 0.3)
+    said = otfair(*base, *both, "-o", tmp_path / "c")
+    assert said.data["notion"] == ["demographic_parity", "conditional_parity"]
+
+
+def test_options_of_decisions_need_a_limit(tmp_path):
+    table = write(loans(60), tmp_path / "t.csv")
+    base = ("fit", table, "--label", "granted", "--sensitive", "sex", "--alpha", 0.5)
+    for option in (["--ties", "random"], ["--use-sensitive"], ["--threshold", 0.3]):
+        said = otfair(*base, *option, "-o", tmp_path / "m")
+        assert said.code == 2
+        assert f"{option[0]} is for --max-difference or --min-ratio" in said.err
+
+
+def test_the_chain_of_the_readme_passes_its_own_gate(tmp_path):
+    for name, seed in (("loans.csv", 0), ("new.csv", 1)):
+        assert otfair("data", "sample", tmp_path / name, "--rows", 6000, "--seed", seed).code == 0
+    said = otfair(
+        "fit", tmp_path / "loans.csv", "--label", "granted", "--sensitive", "sex",
+        "--max-difference", 0.1, *QUICK, "-o", tmp_path / "model",
+    )  # fmt: skip
+    assert said.code == 0, said
+    said = otfair(
+        "predict", tmp_path / "model", tmp_path / "new.csv", "--keep", "granted,sex",
+        "-o", tmp_path / "out.csv",
+    )  # fmt: skip
+    assert said.code == 0, said
+    audit = (
+        "audit", tmp_path / "out.csv", "--score", "decision", "--label", "granted", "--sensitive",
+        "sex", "--drop", "score", "--notion", "demographic_parity", "--bootstrap", 0,
+    )  # fmt: skip
+    assert otfair(*audit, "--max-difference", 0.1).code == 0
+    free = tmp_path / "free"
+    loan = (tmp_path / "loans.csv", "--label", "granted", "--sensitive", "sex")
+    otfair("fit", *loan, "--alpha", 0, *QUICK, "-o", free)
+    keep = ("--keep", "granted,sex", "--threshold", 0.5, "-o", tmp_path / "out.csv")
+    otfair("predict", free, tmp_path / "new.csv", *keep)
+    said = otfair(*audit, "--max-difference", 0.1)
+    assert said.code == 3  # the gate is not open to everybody
+    assert "the largest difference of decisions" in said.out

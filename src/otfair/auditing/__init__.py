@@ -3,6 +3,7 @@
 from otfair.auditing._audit import Audit
 from otfair.auditing._features import NO_DISTANCES
 from otfair.auditing._pipeline import audit
+from otfair.auditing._reading import read_control
 from otfair.auditing._results import (
     Cost,
     Curve,

@@ -129,7 +129,7 @@ def read(
         score=str(column.name),
         weighted=weighted,
         columns=_sensitive(sensitive.iloc[rows], continuous, categorical),
-        controls=tuple(_control(control[name].iloc[rows], weight[rows]) for name in control),
+        controls=tuple(read_control(control[name].iloc[rows], weight[rows]) for name in control),
         features=None if features is None else features.iloc[rows].reset_index(drop=True),
         rows=rows,
         received=n,
@@ -234,7 +234,7 @@ def _sensitive(
     return tuple(out)
 
 
-def _control(column: pd.Series[Any], weight: np.ndarray) -> Column:
+def read_control(column: pd.Series[Any], weight: np.ndarray) -> Column:
     """Return a control as text; numbers of many values become quarters."""
     name = str(column.name)
     if is_number(column) and column.nunique() > MAX_CODES:

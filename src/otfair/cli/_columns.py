@@ -1,7 +1,8 @@
-"""Columns of a table that options name, sensitive ones as groups or numbers."""
+"""Columns of a table that options name: sensitive ones as groups or numbers, scores, weights."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,6 +17,7 @@ from otfair.tables import (
     TableError,
     is_number,
     nearest,
+    percentages,
     plain_text,
     sensitive_kinds,
     shown,
@@ -136,3 +138,58 @@ def without_gaps(frame: pd.DataFrame, rows: Any) -> pd.DataFrame:
     kept: pd.DataFrame = frame[rows].reset_index(drop=True)
     nullable = [c for c in kept if isinstance(kept[c].dtype, pd.Int64Dtype)]
     return kept.astype({c: np.int64 for c in nullable if not kept[c].isna().any()})
+
+
+def read_scores(
+    table: Table,
+    name: str,
+    skip_unscored: bool,
+    labels: pd.Series[Any] | None = None,
+    outcome: str | None = None,
+) -> pd.Series[Any]:
+    """Return a column of scores as numbers; decisions may be written as the labels are."""
+    column = table.frame[name]
+    known = column.notna()
+    if not known.any():
+        raise TableError(f"--score {name}: the column is empty. Is it the right one?")
+    if not known.all() and not skip_unscored:
+        raise TableError(
+            f"--score {name}: {int((~known).sum())} of {len(known)} scores are missing, the first "
+            f"in {table.place(int((~known).argmax()))}. Score these people too, or pass "
+            "`--skip-unscored` to leave them out."
+        )
+    if is_number(column):
+        return column
+    values: dict[Any, float] = {"True": 1.0, "False": 0.0, True: 1.0, False: 0.0}
+    if labels is not None:
+        values |= {label: float(label == outcome) for label in labels.dropna().unique()}
+    decisions = column.astype(object).map(values)
+    if decisions.notna().equals(known):
+        return decisions.astype(np.float64)
+    value, place, count = table.no_number(name)
+    remedy = percentages(value)
+    if re.fullmatch(r"[0-9]*,[0-9]+", value):
+        remedy = "If it writes them with a comma, pass `--decimal ,`."
+    elif re.fullmatch(r"[0-9]*\.[0-9]+", value):
+        remedy = "It writes them with a point: leave `--decimal ,` out."
+    elif not remedy and count < len(known) / 2:
+        remedy = "Mend these, or empty them and pass `--skip-unscored`."
+    raise TableError(
+        f"--score {name}: the column holds text in {count} of {len(known)} rows, the first is "
+        f"{value!r} in {place}, where numbers from 0 to 1 are needed. "
+        f"{remedy or 'Is it the right column?'}"
+    )
+
+
+def read_weight(table: Table, name: str | None) -> pd.Series[Any] | None:
+    """Return weights; one that is missing is none, so that its row is left out."""
+    if name is None:
+        return None
+    column = table.frame[name]
+    if not is_number(column):
+        value, place, _ = table.no_number(name)
+        raise TableError(
+            f"--weight {name}: the column holds text, such as {value!r} in {place}, where numbers "
+            "are needed."
+        )
+    return column.fillna(0).astype(np.float64)

@@ -20,6 +20,7 @@ SUMMARIES = {  # of the commands, in the order of the help
     "demo": "train, compare and explain on made-up loan applications",
     "fit": "train a fair classifier on a table",
     "predict": "score the people of a table with a saved model",
+    "decide": "make fair decisions from the scores of any model",
     "curve": "draw fairness against predictive power",
     "audit": "tell how unfair the scores of a table are, and to whom",
     "data": "list, find, download and verify the datasets",

@@ -87,14 +87,19 @@ def train(classifier: Any, task: Task) -> Any:
         warnings.simplefilter("ignore", UntrustedModelWarning)  # people kept out tell, see `doubts`
         if isinstance(classifier, OTFClassifier):
             model = make_pipeline(TableEncoder(), classifier)
-            return model.fit(task.X, task.y, otfclassifier__sensitive_features=task.sensitive)
-        return classifier.fit(task.X, task.y, sensitive_features=task.sensitive)
+            given = {"sensitive_features": task.compared, "sample_weight": task.weight}
+            given = {f"otfclassifier__{name}": value for name, value in given.items()}
+            return model.fit(task.X, task.y, tableencoder__sample_weight=task.weight, **given)
+        return classifier.fit(
+            task.X, task.y, sensitive_features=task.compared, sample_weight=task.weight
+        )
 
 
 def doubts(scores: np.ndarray, before: np.ndarray, part: Task, alpha: float) -> list[str]:
     """Say why scores of people kept out are not to be trusted, if there is a reason."""
     safe = np.clip(scores, 1e-15, 1 - 1e-15)
-    losses = compare_losses(np.log(safe) - np.log1p(-safe), part.y, np.ones(len(part.y)))
+    weight = np.ones(len(part.y)) if part.weight is None else part.weight
+    losses = compare_losses(np.log(safe) - np.log1p(-safe), part.y, weight)
     remedy = (
         "Make the model simpler (--params C=0.01, for trees --params max_depth=3), name fewer "
         "columns with --features, or ask for less fairness."
@@ -125,24 +130,35 @@ def split(task: Task, test_size: float, seed: int) -> dict[str, Task]:
     return parts
 
 
-def judge(scores: np.ndarray, part: Task, notion: Notion) -> dict[str, float]:
-    """Judge scores: how good and how fair; differences of decisions are between groups only."""
-    y, sensitive = part.y, part.sensitive
-    decided = scores > 0.5
+def judge(
+    scores: np.ndarray, part: Task, notion: Notion, decided: np.ndarray | None = None
+) -> dict[str, float]:
+    """Judge scores, and decisions, made at 0.5 by default: how good and how fair.
+
+    Differences of decisions are between groups only.
+    """
+    y, sensitive, weight = part.y, part.sensitive, part.weight
+    decided = scores > 0.5 if decided is None else decided
     numbers = continuous_names(sensitive)
     groups = sensitive.drop(columns=numbers)
     none = float("nan")
+    by: dict[str, Any] = {"sample_weight": weight}
+    asked = (scores, part.compared, notion, y, weight)
     return {
-        "violation": violation(scores, sensitive, notion, y),
-        "score_difference": mean_score_difference(scores, sensitive, notion, y),
-        "auc": float(roc_auc_score(y, scores)),
-        "accuracy": float(accuracy_score(y, decided)),
-        "log_loss": float(log_loss(y, np.clip(scores, 1e-15, 1 - 1e-15))),
-        "positive_rate": float(decided.mean()),
-        "pdp": pdp_violation(scores, sensitive, continuous=numbers),
-        "peo": peo_violation(scores, sensitive, y, continuous=numbers),
-        "dp_difference": demographic_parity_difference(decided, groups) if len(groups.T) else none,
-        "eo_difference": equalized_odds_difference(decided, groups, y) if len(groups.T) else none,
+        "violation": violation(*asked),
+        "score_difference": mean_score_difference(*asked),
+        "auc": float(roc_auc_score(y, scores, **by)),
+        "accuracy": float(accuracy_score(y, decided, **by)),
+        "log_loss": float(log_loss(y, np.clip(scores, 1e-15, 1 - 1e-15), **by)),
+        "positive_rate": float(np.average(decided, weights=weight)),
+        "pdp": pdp_violation(scores, sensitive, continuous=numbers, **by),
+        "peo": peo_violation(scores, sensitive, y, continuous=numbers, **by),
+        "dp_difference": (
+            demographic_parity_difference(decided, groups, **by) if len(groups.T) else none
+        ),
+        "eo_difference": (
+            equalized_odds_difference(decided, groups, y, **by) if len(groups.T) else none
+        ),
     }
 
 

@@ -58,22 +58,60 @@ def add_people(parser: argparse.ArgumentParser) -> Any:
     return add
 
 
-def add_training(parser: argparse.ArgumentParser) -> None:
-    """Add what training takes: a table, its columns, notion, split and model."""
+def add_training(parser: argparse.ArgumentParser, within: bool = False) -> None:
+    """Add what training takes: a table, its columns, notion, split and model.
+
+    `within` adds weights and columns within which people are compared.
+    """
     from otfair.models.boosters import BOOSTERS  # not sooner: what it imports takes time
 
     add_reading(parser)
-    add_people(parser)
+    column = add_people(parser)
+    if within:
+        add_within(column)
     training = parser.add_argument_group("training")
-    add_notion(training)
+    add_notion(training, control=within)
     add = training.add_argument
-    add("--test-size", type=share, default=0.2, metavar="P", help="kept out to judge (default 0.2)")
-    add("--seed", type=int, default=0, help="of the split (default 0)")
+    add_split(add)
     add("--model", choices=["logistic", *BOOSTERS], default="logistic",
         help="boosted trees need the extra of that name (default logistic)")  # fmt: skip
     add("--params", type=params, action="append", default=[], metavar="KEY=VALUE", help="a setting "
         "of the model, such as C=0.01 or max_depth=3; repeat for several, or pass one JSON object "
         "(of OTFClassifier, or of OTFBoostingClassifier and its booster)")  # fmt: skip
+
+
+def add_split(add: Any) -> None:
+    """Add who is kept out to judge."""
+    add("--test-size", type=share, default=0.2, metavar="P", help="kept out to judge (default 0.2)")
+    add("--seed", type=int, default=0, help="of the split (default 0)")
+
+
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    """Add what fair decisions take: limits, and how decisions are made."""
+    add = parser.add_argument_group("fair decisions").add_argument
+    add("--max-difference", type=limit, action="append", default=[], metavar="[COLUMN=]D",
+        help="decide so that the rates of two groups differ by at most this; for all sensitive "
+        "columns, or as sex=0.05 for one; may be repeated")  # fmt: skip
+    add("--min-ratio", type=limit, action="append", default=[], metavar="[COLUMN=]R",
+        help="smallest ratio of two groups' rates, such as 0.8; likewise")  # fmt: skip
+    add("--threshold", type=share, metavar="T",
+        help="the score above which a decision is worth making (default 0.5)")  # fmt: skip
+    add("--cost-false-positive", type=positive, metavar="C",
+        help="cost of a positive decision that is wrong; with the other cost, it sets the "
+        "threshold")  # fmt: skip
+    add("--cost-false-negative", type=positive, metavar="C", help="of a negative one")
+    add("--ties", choices=["together", "random"], default="together", help="people with equal "
+        "scores and features have one decision (default), or are told apart by chance that is "
+        "always the same for a person")  # fmt: skip
+    add("--use-sensitive", action="store_true", help="the rule may use the sensitive columns: one "
+        "threshold for each group; then predicting needs them")  # fmt: skip
+
+
+def add_within(column: Any) -> None:
+    """Add weights of people, and the columns within which they are compared."""
+    column("--weight", metavar="COLUMN", help="how many people each row stands for")
+    column("--control", metavar="A,B", action="append", default=[],
+           help="compare people within the values of these, too (conditional parity)")  # fmt: skip
 
 
 def add_notion(group: Any, control: bool = False) -> None:
@@ -126,6 +164,12 @@ def share(text: str) -> float:
 def units(text: str) -> list[float]:
     """Read numbers from 0 to 1 with commas between them."""
     return [unit(part) for part in text.split(",") if part.strip()]
+
+
+def limit(text: str) -> tuple[str, float]:
+    """Read a limit for all sensitive columns, "0.05", or for one, "sex=0.05"; no name for all."""
+    name, _, value = text.rpartition("=")
+    return name.strip(), unit(value)
 
 
 def params(text: str) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from otfair._io.files import replacing, unfinished_path
 from otfair._io.rendering import to_json
 from otfair.tables import TableError, shown
 
+PARQUET = (".parquet", ".pq")
+
 
 @contextlib.contextmanager
 def output_folder(target: Path, names: tuple[str, ...], force: bool) -> Iterator[Path]:
@@ -109,6 +111,19 @@ def output_file(target: Path, *inputs: str) -> Iterator[Path]:
 
 def _unwritable(target: Path, error: OSError) -> TableError:
     return TableError(f"can't write to {target} ({error.strerror or error}). Choose another -o.")
+
+
+def write_table(frame: pd.DataFrame, path: Path) -> None:
+    """Write CSV, gzipped or not, or Parquet, as the suffix says."""
+    if path.suffix not in PARQUET:
+        frame.to_csv(path, index=False, compression="gzip" if path.suffix == ".gz" else None)
+        return
+    try:
+        frame.to_parquet(path, index=False, engine="pyarrow")
+    except ImportError:
+        raise TableError(
+            "Parquet needs pyarrow. Install it with `pip install 'otfair[parquet]'`, or write CSV."
+        ) from None
 
 
 def write_json(path: Path, data: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
 from operator import and_
 from pathlib import Path
@@ -16,19 +16,21 @@ import numpy as np
 import pandas as pd
 
 from otfair import __version__
-from otfair.auditing import Audit
+from otfair.auditing import Audit, read_control
 from otfair.cli._columns import (
     continuous_names,
     kind_names,
     named_columns,
+    read_scores,
     read_sensitive,
+    read_weight,
     require_columns,
     say_kinds,
     without_gaps,
 )
 from otfair.cli._options import UsageError
 from otfair.datasets import list_datasets, load_dataset
-from otfair.notions import NOTIONS, DemographicParity, Notion
+from otfair.notions import NOTIONS, ConditionalParity, DemographicParity, Notion
 from otfair.tables import (
     Kind,
     Reason,
@@ -53,6 +55,11 @@ from otfair.tables import (
 
 SAVED_LABEL = "label"  # what to call the label of a dataset
 UNKNOWN = "have no {}: the model learns from them, and they have no part in its fairness"
+ALONE = (
+    "there is no feature: the rule has the score alone to tell groups apart, which may cost much; "
+    "bring features, or pass --use-sensitive"
+)
+UNUSED = "have no {}: they have no part in the rule"
 
 
 @dataclass(frozen=True)
@@ -75,15 +82,34 @@ class Task:
     table: Table
     notions: list[str]  # by name
     notes: tuple[str, ...]  # what was left out, and why
+    control: pd.DataFrame = field(default_factory=pd.DataFrame)  # within which people are compared
+    weight: np.ndarray | None = None  # (n,)
+    score: str | None = None  # the column of X that holds scores of another model
+
+    @property
+    def compared(self) -> pd.DataFrame:
+        """What notions read: sensitive columns, and those within which people are compared."""
+        return pd.concat([self.sensitive, self.control], axis=1)
+
+    @property
+    def notion(self) -> Notion:
+        """The notions, stacked."""
+        return read_notion(self.notions, self.sensitive, list(map(str, self.control)))
 
     def head(self) -> str:
         """Say in a few lines what is used."""
         n, p = self.X.shape
-        used = f"{self.table.source}: {n} people, {p} features"
+        by = f"{p} features"
+        if self.score is not None:
+            by = f"scores {shown(self.score)!r} and {p - 1} features"
+        used = f"{self.table.source}: {n} people, {by}"
         sensitive = f"sensitive: {say_kinds(self.sensitive)}"
         share = f"{self.label.positive!r} is positive ({100 * self.y.mean():.1f} %)"
         label = f"label {self.label.name!r}: {share}, {self.label.negative!r} is not"
-        return "\n".join([used, sensitive, label, *(f"note: {note}" for note in self.notes)])
+        within = ", ".join(map(shown, map(str, self.control)))
+        more = [f"compared within: {within}"] if within else []
+        notes = (f"note: {note}" for note in self.notes)
+        return "\n".join([used, sensitive, *more, label, *notes])
 
     def record(self, options: argparse.Namespace) -> dict[str, Any]:
         """Return what the record of a command says first."""
@@ -97,11 +123,16 @@ class Task:
             "features": list(self.X.columns),
             "notes": self.notes,
             "notion": self.notions,
-            "model": options.model,
-            "params": {k: v for some in options.params for k, v in some.items()},
+            "control": list(map(str, self.control)),
             "test_size": options.test_size,
             "seed": options.seed,
         }
+
+
+def model_record(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what a record says of the model that was trained."""
+    params = {k: v for some in options.params for k, v in some.items()}
+    return {"model": options.model, "params": params}
 
 
 def load(options: argparse.Namespace) -> tuple[Table, list[str] | None]:
@@ -123,20 +154,35 @@ def load(options: argparse.Namespace) -> tuple[Table, list[str] | None]:
 
 
 def read_task(options: argparse.Namespace) -> Task:
-    """Read the people that the options of `fit` and `curve` describe."""
+    """Read the people that the options of `fit`, `decide` and `curve` describe.
+
+    With scores of another model, these are the first column of X, and features may be absent.
+    """
     table, own = load(options)
+    given: dict[str, Any] = {"control": [], "weight": None, "score": None} | vars(options)
     name = options.label or (SAVED_LABEL if own else None)
     if name is None:
         raise UsageError("--label is missing: name the column that is to be predicted")
-    require_columns(table, [name], "--label")
+    single = {"label": name, "score": given["score"], "weight": given["weight"]}
+    taken = [require_columns(table, [c], f"--{o}")[0] for o, c in single.items() if c is not None]
     sensitive = read_sensitive(table, options.sensitive)
-    if name in sensitive:
-        raise TableError(f"{name!r} is both --label and --sensitive; it can be one of them.")
+    control = named_columns(table, given["control"], "--control")
+    for column in [*taken, *sensitive, *control]:
+        uses = [f"--{option}" for option, c in single.items() if c == column]
+        uses += ["--sensitive"] * (column in sensitive) + ["--control"] * (column in control)
+        if len(uses) > 1:
+            raise TableError(f"{column!r} is both {uses[0]} and {uses[1]}; it can be one of them.")
     features, notes = choose_features(
-        table, [name, *sensitive.columns], options.features, options.drop, own
+        table, [*taken, *sensitive.columns], options.features, options.drop, own
     )
-    rows, dropped = complete_rows(table.frame[[name]])
-    whole, unknown = complete_rows(sensitive[rows], UNKNOWN)
+    needed, weight = table.frame[[name]].copy(), read_weight(table, given["weight"])
+    score = given["score"]
+    if score is not None:
+        needed[score] = read_scores(table, score, options.skip_unscored)
+    if weight is not None:
+        needed[given["weight"]] = _heavy(weight)
+    rows, dropped = complete_rows(needed)
+    whole, unknown = complete_rows(sensitive[rows], UNKNOWN if score is None else UNUSED)
     labels = table.frame.loc[rows, name].reset_index(drop=True)
     y, label, said = read_label(labels, options.positive)
     X = table.frame.loc[rows, features].reset_index(drop=True)
@@ -146,17 +192,59 @@ def read_task(options: argparse.Namespace) -> Task:
     copies, warned = find_copies(known, groups, told, y[whole], options.features is not None)
     for line in warned:
         warnings.warn(line, stacklevel=2)  # now, and not only when all is done
-    if len(copies) == len(features):
+    X = X.drop(columns=copies)
+    if score is not None:
+        if X.columns.empty and not options.use_sensitive:
+            notes.append(ALONE)
+        X.insert(0, score, needed.loc[rows, score].to_numpy(dtype=np.float64))
+    elif X.empty:
         raise TableError(f"no feature is left of {table.source}; name some with --features.")
+    counts = None if weight is None else weight[rows].to_numpy()
     return Task(
-        X=X.drop(columns=copies),
+        X=X,
         y=y,
         sensitive=people,
         label=label,
         table=table,
-        notions=options.notion or [DemographicParity.name],
+        notions=_notions(options.notion, bool(control)),
         notes=(*dropped, *unknown, *notes, *warned, *said),
+        control=_read_controls(table.frame.loc[rows, control], counts),
+        weight=counts,
+        score=score,
     )
+
+
+def _heavy(weight: pd.Series[Any]) -> pd.Series[Any]:
+    """Return weights; 0 is as good as missing."""
+    if (weight < 0).any():
+        raise TableError(
+            f"--weight {weight.name}: weights must not be negative; received {weight.min():g}."
+        )
+    return weight.where(weight > 0)
+
+
+def _read_controls(frame: pd.DataFrame, weight: np.ndarray | None) -> pd.DataFrame:
+    """Return columns to compare within as text, numbers of many values in quarters; gaps stay."""
+    out = {}
+    counts = np.ones(len(frame)) if weight is None else weight
+    for name in frame:
+        known = frame[name].notna().to_numpy()
+        values = np.full(len(frame), None, dtype=object)
+        values[known] = read_control(frame[name][known], counts[known]).values
+        out[str(name)] = values
+    return pd.DataFrame(out)
+
+
+def _notions(asked: Sequence[str] | None, control: bool) -> list[str]:
+    """Return the names of notions; columns to compare within ask for conditional parity."""
+    names = list(dict.fromkeys(asked or []))
+    if not control and ConditionalParity.name in names:
+        raise UsageError(
+            f"--notion {ConditionalParity.name} needs --control: the columns to compare within"
+        )
+    if control and ConditionalParity.name not in names:
+        names.append(ConditionalParity.name)
+    return names or [DemographicParity.name]
 
 
 def find_copies(
@@ -292,19 +380,31 @@ def read_label(column: pd.Series[Any], positive: str | None) -> tuple[np.ndarray
     return y, Label(name, yes, no), said
 
 
-def read_notion(names: Sequence[str] | None, sensitive: pd.DataFrame | None = None) -> Notion:
+def read_notion(
+    names: Sequence[str] | None,
+    sensitive: pd.DataFrame | None = None,
+    control: Sequence[str] = (),
+) -> Notion:
     """Return the notions of these names, stacked; demographic parity by default.
 
     They read the columns of `read_sensitive` as what these were taken for.
     """
     numbers = [] if sensitive is None else continuous_names(sensitive)
     by_name = {kind.name: kind for kind in NOTIONS}
-    asked = dict.fromkeys(names or [DemographicParity.name])
-    given: list[Notion] = [by_name[name](continuous=numbers) for name in asked]
+    given: list[Notion] = []
+    for name in dict.fromkeys(names or [DemographicParity.name]):
+        settings: dict[str, Any] = {"continuous": numbers}
+        if control and sensitive is not None:
+            settings["columns"] = list(sensitive)
+        if by_name[name].needs_control:
+            settings["control"] = list(control)
+        given.append(by_name[name](**settings))
     return reduce(and_, given)
 
 
 def smaller(task: Task, rows: np.ndarray) -> Task:
     """Return some of the people."""
-    X, sensitive = (f.iloc[rows].reset_index(drop=True) for f in (task.X, task.sensitive))
-    return replace(task, X=X, y=task.y[rows], sensitive=sensitive)
+    frames = {name: getattr(task, name) for name in ("X", "sensitive", "control")}
+    some = {n: f.iloc[rows].reset_index(drop=True) if len(f) else f for n, f in frames.items()}
+    weight = None if task.weight is None else task.weight[rows]
+    return replace(task, y=task.y[rows], weight=weight, **some)

@@ -7,6 +7,7 @@ a network (or JSON, if the name ends so), and prints a summary.
   otfair audit scores.csv --score p --label y --sensitive sex -o report.html
   otfair audit scores.csv --score p --sensitive age:continuous --fail-above 0.05
   otfair audit scores.csv --score p --sensitive sex --control area --weight w
+  otfair audit out.csv --score decision --label y --sensitive sex --max-difference 0.05
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,9 @@ from otfair.cli._columns import (
     continuous_names,
     kind_names,
     named_columns,
+    read_scores,
     read_sensitive,
+    read_weight,
     require_columns,
     say_kinds,
 )
@@ -38,6 +40,7 @@ from otfair.cli._options import (
     add_notion,
     add_people,
     add_reading,
+    add_within,
     count,
     positive,
     unit,
@@ -45,7 +48,7 @@ from otfair.cli._options import (
 from otfair.cli._output import output_file, text_table
 from otfair.cli._task import described, load, read_label, remarks
 from otfair.notions import NOTIONS
-from otfair.tables import Table, TableError, is_number, percentages, positive_value
+from otfair.tables import Table, TableError, positive_value
 
 TOO_UNFAIR = 3
 SHOWN = {  # columns of the summary that are printed, and what to call them
@@ -69,10 +72,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_reading(parser, datasets=False)
     column = add_people(parser)
     column("--score", required=True, metavar="COLUMN",
-           help="scores, from 0 to 1; or decisions, 0 or 1")  # fmt: skip
-    column("--weight", metavar="COLUMN", help="how many people each row stands for")
-    column("--control", metavar="A,B", action="append", default=[],
-           help="compare people within the values of these, too (conditional parity)")  # fmt: skip
+           help="scores, from 0 to 1; or decisions, 0 or 1, or written as the "
+           "label is")  # fmt: skip
+    add_within(column)
     add_notion(parser, control=True)
     add = parser.add_argument
     add("--threshold", type=unit, default=0.5, metavar="T",
@@ -81,6 +83,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="leave rows without a score out, and count them")  # fmt: skip
     add("--fail-above", type=unit, metavar="V",
         help=f"exit with {TOO_UNFAIR} if the largest violation is above this")  # fmt: skip
+    add("--max-difference", type=unit, metavar="D", help=f"exit with {TOO_UNFAIR} if the rates of "
+        "positive decisions in two groups differ by more, for a notion that is "
+        "audited")  # fmt: skip
     add("--bootstrap", type=count, default=200, metavar="N",
         help="resamples of people for intervals (default 200)")  # fmt: skip
     add("--time-budget", type=positive, default=300.0, metavar="SECONDS",
@@ -127,7 +132,7 @@ def run(options: argparse.Namespace) -> Outcome:
     with writing as part:
         found = _audited(
             options,
-            _scores(table, options.score, options.skip_unscored),
+            read_scores(table, options.score, options.skip_unscored, labels, outcome),
             table.frame[kept] if kept else None,
             sensitive_features=sensitive,
             labels=labels,
@@ -135,7 +140,7 @@ def run(options: argparse.Namespace) -> Outcome:
             notions=list(dict.fromkeys(options.notion)) if options.notion else None,
             threshold=options.threshold,
             skip_unscored=options.skip_unscored,
-            sample_weight=_weight(table, options.weight),
+            sample_weight=read_weight(table, options.weight),
             control_features=table.frame[control] if control else None,
             continuous=continuous_names(sensitive),
             keep=kept if options.features is not None else (),
@@ -187,7 +192,13 @@ def _outcome(
     limit, worst, summary = options.fail_above, float(found.worst), found.summary()
     ends = zip(summary["violation_low"], summary["violation_high"])
     summary["interval"] = [f"{low:.3f} to {high:.3f}" for low, high in ends]
-    failed = limit is not None and worst > limit
+    apart, allowed = float(summary["rate_difference"].max()), options.max_difference
+    failures = []
+    if limit is not None and worst > limit:
+        failures.append(f"the largest violation, {worst:.4f}, is above {limit:g}")
+    if allowed is not None and apart > allowed:
+        failures.append(f"the largest difference of decisions, {apart:.4f}, is above {allowed:g}")
+    failed = bool(failures)
     record = found.record
     rows = {why: "row is" if n == 1 else "rows are" for why, n in record.dropped.items()}
     lost = [f"{n} {rows[why]} left out: {why}" for why, n in record.dropped.items()]
@@ -200,58 +211,14 @@ def _outcome(
     shown = [column for column in SHOWN if column != "interval" or options.bootstrap]
     said += ["", text_table(summary[shown].rename(columns=SHOWN)), MEANING]
     if failed:
-        said += ["", f"the largest violation, {worst:.4f}, is above {limit:g}"]
+        said += ["", *failures]
     if options.output is not None:
         said += ["", f"report: {options.output}"]
     data = json.loads(found.to_json())
     data |= {"kinds": kind_names(sensitive)}
     data |= {"source": source, "worst": worst, "fail_above": limit, "failed": failed}
+    data |= {"max_difference": allowed}
     return Outcome("\n".join(said), data, TOO_UNFAIR if failed else 0)
-
-
-def _scores(table: Table, name: str, skip_unscored: bool) -> pd.Series[Any]:
-    column = table.frame[name]
-    known = column.notna()
-    if not known.any():
-        raise TableError(f"--score {name}: the column is empty. Is it the right one?")
-    if not known.all() and not skip_unscored:
-        raise TableError(
-            f"--score {name}: {int((~known).sum())} of {len(known)} scores are missing, the first "
-            f"in {table.place(int((~known).argmax()))}. Score these people too, or pass "
-            "`--skip-unscored` to leave them out."
-        )
-    if is_number(column):
-        return column
-    decisions = column.astype(object).map({"True": 1.0, "False": 0.0, True: 1.0, False: 0.0})
-    if decisions.notna().equals(known):
-        return decisions.astype(np.float64)
-    value, place, count = table.no_number(name)
-    remedy = percentages(value)
-    if re.fullmatch(r"[0-9]*,[0-9]+", value):
-        remedy = "If it writes them with a comma, pass `--decimal ,`."
-    elif re.fullmatch(r"[0-9]*\.[0-9]+", value):
-        remedy = "It writes them with a point: leave `--decimal ,` out."
-    elif not remedy and count < len(known) / 2:
-        remedy = "Mend these, or empty them and pass `--skip-unscored`."
-    raise TableError(
-        f"--score {name}: the column holds text in {count} of {len(known)} rows, the first is "
-        f"{value!r} in {place}, where numbers from 0 to 1 are needed. "
-        f"{remedy or 'Is it the right column?'}"
-    )
-
-
-def _weight(table: Table, name: str | None) -> pd.Series[Any] | None:
-    """Return weights; one that is missing is none, so that its row is left out."""
-    if name is None:
-        return None
-    column = table.frame[name]
-    if not is_number(column):
-        value, place, _ = table.no_number(name)
-        raise TableError(
-            f"--weight {name}: the column holds text, such as {value!r} in {place}, where numbers "
-            "are needed."
-        )
-    return column.fillna(0).astype(np.float64)
 
 
 def _labels(

@@ -18,7 +18,7 @@ import pandas as pd
 from otfair.cli._models import chosen_violation, curve_of, draw, make_classifier
 from otfair.cli._options import Outcome, add_folder, add_training, count, units
 from otfair.cli._output import output_folder, text_table, write_json
-from otfair.cli._task import read_notion, read_task
+from otfair.cli._task import model_record, read_task
 from otfair.losses import LOSSES, loss_class
 from otfair.tradeoff import UNFAIRNESS
 
@@ -45,8 +45,7 @@ def run(options: argparse.Namespace) -> Outcome:
     """Train, judge, draw."""
     with output_folder(options.output, FILES, options.force) as folder:
         task = read_task(options)
-        notion = read_notion(task.notions, task.sensitive)
-        settings = {"notion": notion, "random_state": options.seed}
+        settings = {"notion": task.notion, "random_state": options.seed}
         curves = {}
         for name in dict.fromkeys(options.regularizer or ["otf"]):
             model = make_classifier(
@@ -59,7 +58,7 @@ def run(options: argparse.Namespace) -> Outcome:
         violation = options.violation or chosen_violation(task.notions)
         whole.to_csv(folder / "curve.csv", index=False)
         draw(curves, violation).savefig(folder / "curve.png", dpi=200)
-        record = task.record(options) | {"bootstrap": options.bootstrap}
+        record = task.record(options) | model_record(options) | {"bootstrap": options.bootstrap}
         write_json(folder / "curve.json", record)
     files = {name: str(options.output / name) for name in FILES[1:]}
     shown = whole[["regularizer", "alpha", *(f"test_{name}" for name in SHOWN)]]

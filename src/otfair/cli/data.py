@@ -1,10 +1,12 @@
-"""`otfair data`: which datasets there are, where their files lie, and whether they are sound.
+"""`otfair data`: which datasets there are, where their files lie, and a table to try things on.
 
 The datasets that other commands take in place of a file. `list` says what there is,
 `where` where the files of one lie, `download` fetches what is missing, and `verify`
-compares its files with their known sha256.
+compares its files with their known sha256. `sample` writes a CSV of made-up loans, the
+dataset synthetic, to try the other commands on; the same seed gives the same file.
 
   otfair data
+  otfair data sample loans.csv --rows 2000
   otfair data download adult
   otfair data verify adult --data-home data
 """
@@ -14,26 +16,37 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
-from otfair.cli._options import Outcome
-from otfair.cli._output import text_table
+from otfair.cli._options import Outcome, UsageError
+from otfair.cli._output import output_file, text_table, write_table
 from otfair.datasets import (
     SOURCES,
     download_dataset,
     locate_dataset,
+    make_synthetic,
     resolve_home,
     source_of,
     verify_dataset,
 )
 from otfair.tables import TableError
 
+ROWS, LEAST = 4000, 20  # of a sample
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what `otfair data` takes."""
     add = parser.add_argument
-    add("action", nargs="?", choices=["list", "where", "download", "verify"], default="list")
-    add("name", nargs="?", metavar="NAME", help="one of the list")
+    add(
+        "action",
+        nargs="?",
+        choices=["list", "where", "download", "verify", "sample"],
+        default="list",
+    )
+    add("name", nargs="?", metavar="NAME", help="one of the list; for sample, the file to write")
+    add("--rows", type=int, default=ROWS, metavar="N", help=f"of a sample (default {ROWS})")
+    add("--seed", type=int, default=0, help="of a sample (default 0)")
     add("--data-home", type=Path, metavar="DIR",
         help="folder of the files (default: $OTFAIR_DATA_HOME, or the user's cache)")  # fmt: skip
 
@@ -44,17 +57,18 @@ def run(options: argparse.Namespace) -> Outcome:
         return _list(options.data_home)
     name, home = options.name, options.data_home
     if name is None:
-        raise TableError(
-            f"otfair data {options.action} needs a name; received none. Choose one of: "
-            f"{', '.join(SOURCES)}."
-        )
-    wanted = [file.name for file in source_of(name).files]
-    if not wanted:
+        known = f"Choose one of: {', '.join(SOURCES)}."
+        wanted = "Name the file, such as loans.csv." if options.action == "sample" else known
+        raise TableError(f"otfair data {options.action} needs a name; received none. {wanted}")
+    if options.action == "sample":
+        return _sample(Path(name), options.rows, options.seed)
+    files_of = [file.name for file in source_of(name).files]
+    if not files_of:
         said = f"{name} has no file: it is made when it is asked for."
         return Outcome(said, {"name": name, "files": {}})
     find = {"where": locate_dataset, "download": download_dataset, "verify": verify_dataset}
     paths = find[options.action](name, home)
-    if missing := [file for file in wanted if file not in paths]:
+    if missing := [file for file in files_of if file not in paths]:
         raise TableError(
             f"{', '.join(missing)} of {name} is not in {resolve_home(home)}. Fetch it with `otfair "
             f"data download {name}`, or point --data-home or OTFAIR_DATA_HOME to its folder."
@@ -63,6 +77,21 @@ def run(options: argparse.Namespace) -> Outcome:
     sound = "" if options.action == "where" else ": sound"
     said = "\n".join(f"{path}{sound}" for path in files.values())
     return Outcome(said, {"name": name, "files": files})
+
+
+def _sample(target: Path, rows: int, seed: int) -> Outcome:
+    """Write made-up loans: features, sensitive columns, and whether the loan was granted."""
+    if rows < LEAST:
+        raise UsageError(f"--rows must be at least {LEAST}; received {rows}")
+    data = make_synthetic(rows, seed=seed)
+    label = pd.Series(np.where(data.y == 1, "yes", "no"), name="granted")
+    frame = pd.concat([data.sensitive_features, data.X, label], axis=1)
+    with output_file(target) as part:
+        write_table(frame, part)
+    columns = list(map(str, frame.columns))
+    sensitive = ", ".join(map(str, data.sensitive_features.columns))
+    said = f"{rows} people: {target} (label: granted; sensitive: {sensitive})"
+    return Outcome(said, {"people": rows, "seed": seed, "columns": columns, "file": str(target)})
 
 
 def _list(data_home: Path | None) -> Outcome:

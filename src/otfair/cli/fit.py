@@ -3,10 +3,12 @@
 Train a classifier on a table, with as much fairness as --alpha says or --max-violation
 asks for, and write the model (model.safetensors, from which no code is ever run), what
 it is (model.json), and a report (report.html) with the trade-off between fairness and
-predictive power and an audit before and after. A --max-violation that is not met with
---confidence is written all the same, said, and ends with exit code 4.
+predictive power and an audit before and after. With --max-difference or --min-ratio the
+model also decides, so that the rates of groups stay within the limit for new people.
+What is asked for and not met is written all the same, said, and ends with exit code 4.
 
   otfair fit synthetic --sensitive sex --max-violation 0.05 -o model
+  otfair fit loans.csv --label paid --sensitive sex --max-difference 0.05 -o model
   otfair fit loans.csv --label paid --sensitive sex --drop id --alpha 0.5 -o model
   otfair fit adult --sensitive sex --notion equalized_odds --alpha 0.5 -o adult
 """
@@ -21,11 +23,23 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 
 from otfair._io.progress import track
 from otfair._io.rendering import inline_svg, templates
 from otfair.auditing import Audit, audit
 from otfair.cli._columns import continuous_names
+from otfair.cli._decisions import (
+    decide,
+    draw_path,
+    judge_rule,
+    make_rule,
+    say_cost,
+    say_rates,
+    threshold_of,
+    tune_rule,
+    wants_decisions,
+)
 from otfair.cli._models import (
     METRICS,
     chosen_violation,
@@ -42,13 +56,15 @@ from otfair.cli._options import (
     Outcome,
     UsageError,
     add_folder,
+    add_limits,
     add_training,
     share,
     unit,
     units,
 )
 from otfair.cli._output import output_folder, text_table, write_json
-from otfair.cli._task import Task, described, read_notion, read_task
+from otfair.cli._task import Task, described, model_record, read_task
+from otfair.decisions import FairDecisions
 from otfair.metrics import CRITERIA, MeanDifferenceOf, ViolationOf
 from otfair.notions import NOTIONS
 from otfair.saving import save_model
@@ -64,8 +80,8 @@ FILES = (RECORD, MODEL, REPORT, CURVE, *AUDITS.values())
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what `otfair fit` takes."""
-    add_training(parser)
-    add, one_of = parser.add_argument, parser.add_mutually_exclusive_group(required=True)
+    add_training(parser, within=True)
+    add, one_of = parser.add_argument, parser.add_mutually_exclusive_group()
     one_of.add_argument("--alpha", type=unit, metavar="A", help="weight of fairness: 0 none, 0.5 "
         "halves the violation on the training people, 1 nothing else")  # fmt: skip
     one_of.add_argument("--max-violation", type=unit, metavar="V", help="the weakest weight with "
@@ -75,72 +91,119 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "is: the largest correlation of score and group (default), or the largest difference "
         "between two groups' mean scores, which sees small groups")  # fmt: skip
     add("--confidence", type=unit, metavar="P", help="with which --max-violation is to hold among "
-        "new people, a third as many as judge (default 0.9); 0 is without a margin")  # fmt: skip
+        "new people, a third as many as judge, and limits on decisions among as many as are kept "
+        "out to judge (default 0.9); 0 is without a margin")  # fmt: skip
     add("--validation-fraction", type=share, metavar="P", help="with --max-violation, judge by "
         "this share of the training people, who are then not trained on")  # fmt: skip
     add("--alphas", type=units, metavar="A,B",
         help="strengths of the curve in the report (default 0 to 0.9)")  # fmt: skip
     add("--no-curve", action="store_true", help="no curve, which takes most time")
     add("--no-audit", action="store_true", help="no audits before and after")
+    add_limits(parser)
     add_folder(parser, "the model and its report")
 
 
 def run(options: argparse.Namespace) -> Outcome:
     """Train, judge, write."""
+    decides = wants_decisions(options)
+    strength = _strength(options, decides)
     with output_folder(options.output, FILES, options.force) as folder:
         task = read_task(options)
         parts = split(task, options.test_size, options.seed)
-        notion = read_notion(task.notions, task.sensitive)
+        notion = task.notion
         classifiers = {
             when: make_classifier(
                 options.model, notion, options.params, random_state=options.seed, **settings
             )
-            for when, settings in (("before", {"alpha": 0.0}), ("after", _strength(options)))
+            for when, settings in (("before", {"alpha": 0.0}), ("after", strength))
         }
+        rule = None
+        if decides:
+            rule = make_rule(options, task, classifiers["after"], len(parts["test"].y))
+            classifiers["after"] = rule
         bar = track(classifiers.items(), "fitting", verbose=True)
-        models = {when: train(classifier, parts["train"]) for when, classifier in bar}
+        models = {when: _train(classifier, parts["train"]) for when, classifier in bar}
         scores = {
             when: {name: model.predict_proba(part.X)[:, 1] for name, part in parts.items()}
             for when, model in models.items()
         }
+        threshold = threshold_of(options)
+        decided = {
+            when: {name: made > threshold for name, made in by.items()}
+            for when, by in scores.items()
+        }
+        if rule is not None:
+            decided["after"] = {name: decide(rule, part) for name, part in parts.items()}
         judged = {
-            when: {name: judge(by[name], part, notion) for name, part in parts.items()}
+            when: {n: judge(by[n], part, notion, decided[when][n]) for n, part in parts.items()}
             for when, by in scores.items()
         }
         model = models["after"]
-        record = _record(options, task, parts, model[-1] if hasattr(model, "steps") else model)
+        record = _record(options, task, parts, _last(model))
         record["metrics"] = judged
+        test = {when: by["test"] for when, by in decided.items()}
+        record["decisions"] = None if rule is None else judge_rule(rule, test, parts["test"])
         after, before = (scores[when]["test"] for when in ("after", "before"))
         record["doubts"] = doubts(after, before, parts["test"], record["alpha"])
         for doubt in record["doubts"]:
             warnings.warn(doubt, stacklevel=2)
         save_model(folder / MODEL, model)
         write_json(folder / RECORD, record)
-        curve = None if options.no_curve else curve_of(options, task, classifiers["after"])
+        curve = None if options.no_curve else _curve(options, task, classifiers["after"], rule)
         if curve is not None:
             curve.to_csv(folder / CURVE, index=False)
         audits = {} if options.no_audit else AUDITS
         for when, name in audits.items():
-            _audit(scores[when]["test"], parts["test"], record, when).to_html(folder / name)
-        page = _page(record, curve, audits)
+            made = scores[when]["test"] if rule is None else test[when].astype(np.float64)
+            _audit(made, parts["test"], record, when).to_html(folder / name)
+        page = _page(record, _picture(record, curve, rule), audits)
         (folder / REPORT).write_text(page, encoding="utf-8")
     paths = {"model": str(options.output / MODEL), "report": str(options.output / REPORT)}
     said = [task.head(), "", _says(record), "", *(f"{k}: {v}" for k, v in paths.items())]
-    code = 0 if record["judgement"]["met"] else NOT_MET
-    return Outcome("\n".join(said), {**record, "files": paths}, code)
+    met = record["judgement"]["met"] and (rule is None or record["decisions"]["met"])
+    return Outcome("\n".join(said), {**record, "files": paths}, 0 if met else NOT_MET)
 
 
-def _strength(options: argparse.Namespace) -> dict[str, Any]:
+def _train(classifier: Any, part: Task) -> Any:
+    return (tune_rule if isinstance(classifier, FairDecisions) else train)(classifier, part)
+
+
+def _last(model: Any) -> Any:
+    """Return the classifier itself, without an encoder before it or a rule around it."""
+    model = model.estimator_ if isinstance(model, FairDecisions) else model
+    return model[-1] if hasattr(model, "steps") else model
+
+
+def _curve(
+    options: argparse.Namespace, task: Task, classifier: Any, rule: FairDecisions | None
+) -> pd.DataFrame | None:
+    """Return what fairness costs: for each limit on decisions, or for each strength."""
+    if rule is not None:
+        return rule.path()
+    if task.weight is not None or len(task.control.columns):
+        warnings.warn("no curve is drawn with --weight or --control", stacklevel=2)
+        return None
+    return curve_of(options, task, classifier)
+
+
+def _strength(options: argparse.Namespace, decides: bool) -> dict[str, Any]:
     """Return the settings of a classifier that say how fair it is to be."""
+    if options.alpha is None and options.max_violation is None and not decides:
+        raise UsageError(
+            "say how fair the model is to be: --alpha, --max-violation, or, for its decisions, "
+            "--max-difference or --min-ratio"
+        )
     settings = {"criterion": options.criterion}
     judging = ("confidence", "validation_fraction")
     given = {name: v for name in judging if (v := getattr(options, name)) is not None}
-    if options.alpha is None:
+    if options.max_violation is not None:
         return settings | given | {"max_violation": options.max_violation}
+    if decides:
+        given.pop("confidence", None)
     if given:
         name = next(iter(given)).replace("_", "-")
         raise UsageError(f"--{name} is for --max-violation; leave one of them out")
-    return settings | {"alpha": options.alpha}
+    return settings | {"alpha": options.alpha or 0.0}
 
 
 def _record(
@@ -149,16 +212,26 @@ def _record(
     """Return what was done, for `model.json`."""
     record, found = task.record(options), classifier.judgement_
     record["table"] |= {"format": task.table.format, "rows": len(task.table.frame)}
-    return record | {
-        # What each one is, so that another table can be read the same way.
-        "features": {str(c): "number" if is_number(task.X[c]) else "text" for c in task.X},
-        "people": {name: len(part.y) for name, part in parts.items()},
-        "alpha": classifier.alpha_,
-        "violation": classifier.violation_,
-        "max_violation": options.max_violation,
-        "validation_fraction": options.validation_fraction,
-        "judgement": asdict(found) | {"met": found.met, "needed": found.needed, "text": str(found)},
-    }
+    return (
+        record
+        | model_record(options)
+        | {
+            "features": feature_kinds(task),
+            "people": {name: len(part.y) for name, part in parts.items()},
+            "alpha": classifier.alpha_,
+            "violation": classifier.violation_,
+            "weight": options.weight,
+            "max_violation": options.max_violation,
+            "validation_fraction": options.validation_fraction,
+            "judgement": asdict(found)
+            | {"met": found.met, "needed": found.needed, "text": str(found)},
+        }
+    )
+
+
+def feature_kinds(task: Task) -> dict[str, str]:
+    """Return what each feature is, so that another table can be read the same way."""
+    return {str(c): "number" if is_number(task.X[c]) else "text" for c in task.X}
 
 
 def _audit(scores: np.ndarray, part: Task, record: dict[str, Any], when: str) -> Audit:
@@ -172,6 +245,8 @@ def _audit(scores: np.ndarray, part: Task, record: dict[str, Any], when: str) ->
         keep=list(map(str, part.X.columns)),  # the model knows them all
         continuous=continuous_names(part.sensitive),
         notions=part.notions,
+        sample_weight=part.weight,
+        control_features=part.control if len(part.control.columns) else None,
         random_state=record["seed"],
         verbose=True,
     )
@@ -179,30 +254,46 @@ def _audit(scores: np.ndarray, part: Task, record: dict[str, Any], when: str) ->
     return described(
         found,
         part.table,
-        f"{label.name} of {Path(part.table.source).name}, {WHEN[when]}",
+        f"{label.name} of {Path(part.table.source).name}, {WHEN[when]}"
+        + ", by its decisions" * (record["decisions"] is not None),
         Model=f"{record['model']}, alpha {alpha:.4g}, trained on {people['train']:,} people",
         People=f"the {people['test']:,} kept out of training, by seed {record['seed']}",
     )
 
 
-def _page(record: dict[str, Any], curve: pd.DataFrame | None, audits: dict[str, str]) -> str:
+def _picture(
+    record: dict[str, Any], curve: pd.DataFrame | None, rule: FairDecisions | None
+) -> Markup | None:
+    """Draw the curve, as an SVG within a page."""
+    if curve is None:
+        return None
+    if rule is not None:
+        return inline_svg(draw_path(rule, curve))
+    violation, test = chosen_violation(record["notion"]), record["metrics"]["after"]["test"]
+    return inline_svg(draw({"one model for each α": curve}, violation, test))
+
+
+def _page(record: dict[str, Any], picture: Markup | None, audits: dict[str, str]) -> str:
     """Return the report on a model, an HTML page that makes no request."""
-    violation, picture = chosen_violation(record["notion"]), None
-    if curve is not None:
-        named = {"one model for each α": curve}
-        picture = inline_svg(draw(named, violation, record["metrics"]["after"]["test"]))
-    titles = {notion.name: notion.title for notion in NOTIONS}
     page = templates("otfair.cli").get_template("fit.html")
     return page.render(
         record=record,
         metrics=METRICS,
-        asked=TESTED[record["judgement"]["criterion"]],
+        asked=TESTED[record["judgement"]["criterion"]] if record["decisions"] is None else None,
         curve=picture,
         audits=audits,
-        notion=" and ".join(titles[name] for name in record["notion"]),
-        violation_name=UNFAIRNESS[violation],
+        notion=notion_titles(record),
+        violation_name=UNFAIRNESS[chosen_violation(record["notion"])],
         limit=against_limit(record),
+        cost=say_cost(record["metrics"]),
+        what_before="Before: the same kind of model without fairness, and one threshold for all.",
     )
+
+
+def notion_titles(record: dict[str, Any]) -> str:
+    """Return what readers of a report call the notions of a record."""
+    titles = {notion.name: notion.title for notion in NOTIONS}
+    return " and ".join(titles[name] for name in record["notion"])
 
 
 def _says(record: dict[str, Any]) -> str:
@@ -210,11 +301,17 @@ def _says(record: dict[str, Any]) -> str:
     columns = {"": list(METRICS.values())}
     for when, judged in record["metrics"].items():
         columns |= {f"{when}, {part}": [of[m] for m in METRICS] for part, of in judged.items()}
-    return (
+    decisions = record["decisions"]
+    fair = "" if decisions is None else ", and fair decisions"
+    who = (
         f"trained on {people['train']} people, judged on {people['test']} others; before: no "
-        f"fairness, after: alpha {record['alpha']:.3g}\n\n"
-        f"{text_table(pd.DataFrame(columns))}" + (f"\n\n{limit}" if limit else "")
+        f"fairness, after: alpha {record['alpha']:.3g}{fair}"
     )
+    said = [who, text_table(pd.DataFrame(columns))]
+    if decisions is not None:
+        said += [f"of the {people['test']} others:\n{say_rates(decisions)}"]
+        said += [say_cost(record["metrics"])]
+    return "\n\n".join(said + ([limit] if limit else []))
 
 
 def against_limit(record: dict[str, Any]) -> str:

@@ -1,10 +1,13 @@
 """`otfair predict`: scores and decisions of a saved model for the people of a table.
 
-Score people with a model of `otfair fit`. The table needs the columns of the features
-only, never the sensitive ones; others are ignored. One row per person comes out, in the
-order of the table. Reading a model runs no code from it.
+Score people with a model of `otfair fit`, or apply a rule of `otfair decide`. The table
+needs the columns of the features only; others are ignored, and the sensitive ones too,
+unless the rule was made with --use-sensitive. One row per person comes out, in the order
+of the table: the score, and the decision if the model decides or --threshold is given.
+Reading a model runs no code from it.
 
   otfair predict model new.csv > scores.csv
+  otfair predict rule new.csv --keep id -o decisions.csv
   otfair predict model new.parquet --keep id --threshold 0.3 -o scores.parquet
 """
 
@@ -19,15 +22,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from otfair.cli._columns import named_columns, require_columns
-from otfair.cli._options import Outcome, add_reading, unit
-from otfair.cli._output import output_file
+from otfair.cli._columns import named_columns, read_sensitive, require_columns
+from otfair.cli._options import Outcome, UsageError, add_reading, unit
+from otfair.cli._output import output_file, write_table
 from otfair.cli._task import load
 from otfair.cli.fit import MODEL, RECORD
+from otfair.decisions import FairDecisions
 from otfair.saving import load_model
 from otfair.tables import Table, TableError, is_number, plain_text
-
-PARQUET = (".parquet", ".pq")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +38,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("model", metavar="MODEL", type=Path, help="folder or file of the model")
     add_reading(parser)
     add("--threshold", type=unit, metavar="T",
-        help="add a column of decisions, positive above this score")  # fmt: skip
+        help="add a column of decisions, positive above this score; fair decisions have a rule of "
+        "their own")  # fmt: skip
     add("--keep", action="append", default=[], metavar="A,B", help="columns to copy to the output")
     add("-o", "--output", type=Path, metavar="FILE", help="CSV, or Parquet if the name ends so; "
         ".gz compresses (default: standard output)")  # fmt: skip
@@ -56,13 +59,13 @@ def run(options: argparse.Namespace) -> Outcome:
     out = table.frame[kept].assign(score=scores)
     summary: dict[str, Any] = {"people": len(out), "mean_score": float(scores.mean())}
     said = f"{len(out)} people"
-    if options.threshold is not None:
+    decided, how = _decide(options, table, model, record, X, scores)
+    if decided is not None:
         label = record.get("label", {"negative": 0, "positive": 1})
-        decided = (scores > options.threshold).astype(int)
         out["decision"] = np.array([label["negative"], label["positive"]], dtype=object)[decided]
         summary |= {"threshold": options.threshold, "positive": label["positive"]}
         summary["positive_decisions"] = int(decided.sum())
-        said += f", {decided.sum()} of them {label['positive']!r} at {options.threshold:g}"
+        said += f", {decided.sum()} of them {label['positive']!r} {how}"
     if options.output is None:
         columns = {str(c): out[c].tolist() for c in out}
         text = out.to_csv(index=False, lineterminator="\n")
@@ -72,12 +75,49 @@ def run(options: argparse.Namespace) -> Outcome:
     return Outcome(f"{said}: {options.output}", {**summary, "file": str(options.output)})
 
 
+def _decide(
+    options: argparse.Namespace,
+    table: Table,
+    model: Any,
+    record: dict[str, Any],
+    X: pd.DataFrame,
+    scores: np.ndarray,
+) -> tuple[np.ndarray | None, str]:
+    """Return decisions, (n,) 0 or 1, if there are any, and by what they are made."""
+    threshold = options.threshold
+    if not isinstance(model, FairDecisions):
+        above = None if threshold is None else (scores > threshold).astype(int)
+        return above, "" if threshold is None else f"at {threshold:g}"
+    if threshold is not None:
+        raise UsageError(
+            f"--threshold: {options.model} decides by a rule of its own; leave the option out, or "
+            "tune another rule with `otfair decide --threshold`"
+        )
+    sensitive = None
+    if model.use_sensitive:
+        if "sensitive" not in record:
+            raise TableError(
+                f"{options.model} decides by sensitive columns, which {RECORD} beside it names. "
+                "Pass the folder that `otfair fit -o` or `otfair decide -o` wrote."
+            )
+        sensitive = read_sensitive(table, _as_kinds(record))
+    return (model.predict(X, sensitive) == model.classes_[1]).astype(int), "by its rule"
+
+
+def _as_kinds(record: dict[str, Any]) -> list[str]:
+    """Return the sensitive columns of a record, with what they were taken for."""
+    kinds = {"number": "continuous", "groups": "categorical"}
+    return [f"{name}:{kinds[kind]}" for name, kind in record["kinds"].items()]
+
+
 def read_model(path: Path) -> tuple[Any, dict[str, Any]]:
     """Return a model, and the record that `fit` wrote next to it, where there is one."""
     file = path / MODEL if path.is_dir() else path
     if not file.is_file():
         what = f"no {MODEL} in {path}" if path.is_dir() else f"no model at {path}"
-        raise TableError(f"there is {what}. Pass the folder that `otfair fit -o` wrote.")
+        raise TableError(
+            f"there is {what}. Pass the folder that `otfair fit -o` or `otfair decide -o` wrote."
+        )
     stored = file.with_name(RECORD)
     record: dict[str, Any] = {}
     if file.name == MODEL and stored.is_file():
@@ -107,7 +147,11 @@ def features_of(table: Table, model: Any, record: dict[str, Any]) -> pd.DataFram
     for name, kind in record.get("features", {}).items():
         if name in X:
             X[name] = _as_trained(X[name], kind, table)
-    for learnt in getattr(model[0] if hasattr(model, "steps") else model, "columns_", ()):
+    classifier = model.estimator_ if isinstance(model, FairDecisions) else model
+    encoder = classifier[0] if hasattr(classifier, "steps") else classifier
+    if not hasattr(encoder, "columns_"):
+        encoder = getattr(model, "encoder_", None)  # of the model of groups
+    for learnt in getattr(encoder, "columns_", ()):
         values = set(map(plain_text, X[learnt.name].dropna().unique()))
         if learnt.levels and values and values.isdisjoint(learnt.levels):
             warnings.warn(
@@ -129,16 +173,3 @@ def _as_trained(column: pd.Series[Any], kind: str, table: Table) -> Any:
         f"{value!r} in {place}, for one. Write it as a number, or leave it empty where it is not "
         "known."
     )
-
-
-def write_table(frame: pd.DataFrame, path: Path) -> None:
-    """Write CSV, gzipped or not, or Parquet, as the suffix says."""
-    if path.suffix not in PARQUET:
-        frame.to_csv(path, index=False, compression="gzip" if path.suffix == ".gz" else None)
-        return
-    try:
-        frame.to_parquet(path, index=False, engine="pyarrow")
-    except ImportError:
-        raise TableError(
-            "Parquet needs pyarrow. Install it with `pip install 'otfair[parquet]'`, or write CSV."
-        ) from None

@@ -24,6 +24,7 @@ from otfair.metrics._differences import (
     read_groups,
 )
 from otfair.metrics._limits import LimitWarning, people_needed
+from otfair.metrics._rates import Rate, Spread, group_rates, spread_of
 from otfair.metrics._scorers import (
     FairnessScorer,
     demographic_parity_difference_scorer,

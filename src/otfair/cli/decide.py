@@ -1,0 +1,139 @@
+"""`otfair decide`: fair decisions for the scores of any model.
+
+Make a rule from a table of scores, outcomes and sensitive columns, whatever model made
+the scores: decisions whose rates in two groups differ by at most --max-difference, or
+are in a ratio of at least --min-ratio, for new people too. Other columns are features,
+by which the rule tells, as far as it can, who is in which group; without any it has the
+score alone. The folder gets the rule (model.safetensors), what it is (model.json) and a
+report (report.html); `otfair predict` applies the rule to another table of scores. A
+limit that is not met is said, and ends with exit code 4.
+
+  otfair decide scores.csv --score p --label y --sensitive sex --max-difference 0.05 -o rule
+  otfair decide scores.csv --score p --label y --sensitive race --min-ratio 0.8 -o rule
+  otfair predict rule new.csv --keep id -o decisions.csv
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import accuracy_score, roc_auc_score
+
+from otfair._io.rendering import inline_svg, templates
+from otfair.cli._decisions import (
+    decide,
+    draw_path,
+    judge_rule,
+    make_rule,
+    say_cost,
+    say_rates,
+    threshold_of,
+    tune_rule,
+    wants_decisions,
+)
+from otfair.cli._models import split
+from otfair.cli._options import (
+    NOT_MET,
+    Outcome,
+    UsageError,
+    add_folder,
+    add_limits,
+    add_notion,
+    add_people,
+    add_reading,
+    add_split,
+    add_within,
+    unit,
+)
+from otfair.cli._output import output_folder, write_json
+from otfair.cli._task import Task, read_task
+from otfair.cli.fit import CURVE, MODEL, RECORD, REPORT, feature_kinds, notion_titles
+from otfair.models import ScoreColumn
+from otfair.saving import save_model
+
+FILES = (RECORD, MODEL, REPORT, CURVE)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what `otfair decide` takes."""
+    add_reading(parser, datasets=False)
+    column = add_people(parser)
+    column("--score", required=True, metavar="COLUMN", help="scores, from 0 to 1")
+    add_within(column)
+    add_limits(parser)
+    add_notion(parser, control=True)
+    add = parser.add_argument
+    add("--confidence", type=unit, metavar="P", help="with which limits are to hold among as many "
+        "new people as are kept out to judge (default 0.9); 0 is without a margin")  # fmt: skip
+    add("--skip-unscored", action="store_true",
+        help="leave rows without a score out, and count them")  # fmt: skip
+    add("--no-curve", action="store_true", help="no curve of what limits cost")
+    add_split(add)
+    add_folder(parser, "the rule and its report")
+
+
+def run(options: argparse.Namespace) -> Outcome:
+    """Tune, judge, write."""
+    if not wants_decisions(options):
+        raise UsageError("a limit is missing: --max-difference 0.05 or --min-ratio 0.8, or both")
+    threshold = threshold_of(options)
+    with output_folder(options.output, FILES, options.force) as folder:
+        task = read_task(options)
+        parts = split(task, options.test_size, options.seed)
+        test = parts["test"]
+        rule = make_rule(options, task, ScoreColumn(options.score), len(test.y))
+        rule = tune_rule(rule, parts["train"])
+        scores = test.X[options.score].to_numpy()
+        decided = {"before": scores > threshold, "after": decide(rule, test)}
+        record = task.record(options) | {
+            "score": options.score,
+            "features": feature_kinds(task),
+            "weight": options.weight,
+            "people": {name: len(part.y) for name, part in parts.items()},
+            "metrics": {when: {"test": _judge(scores, d, test)} for when, d in decided.items()},
+            "decisions": judge_rule(rule, decided, test),
+        }
+        record["table"] |= {"format": task.table.format, "rows": len(task.table.frame)}
+        save_model(folder / MODEL, rule)
+        write_json(folder / RECORD, record)
+        curve = None if options.no_curve else rule.path()
+        if curve is not None:
+            curve.to_csv(folder / CURVE, index=False)
+        picture = None if curve is None else inline_svg(draw_path(rule, curve))
+        page = _page(record, picture)
+        (folder / REPORT).write_text(page, encoding="utf-8")
+    paths = {"rule": str(options.output), "report": str(options.output / REPORT)}
+    people, found = record["people"], record["decisions"]
+    who = (
+        f"tuned by {people['train']} people, judged on {people['test']} others; before: one "
+        f"threshold, {threshold:g}, for all"
+    )
+    files = "\n".join(f"{name}: {path}" for name, path in paths.items())
+    said = [task.head(), who, say_rates(found), say_cost(record["metrics"]), files]
+    return Outcome("\n\n".join(said), {**record, "files": paths}, 0 if found["met"] else NOT_MET)
+
+
+def _judge(scores: np.ndarray, decided: np.ndarray, part: Task) -> dict[str, float]:
+    by = {"sample_weight": part.weight}
+    return {
+        "auc": float(roc_auc_score(part.y, scores, **by)),
+        "accuracy": float(accuracy_score(part.y, decided, **by)),
+        "positive_rate": float(np.average(decided, weights=part.weight)),
+    }
+
+
+def _page(record: dict[str, Any], picture: Any) -> str:
+    """Return the report on a rule, an HTML page that makes no request."""
+    return (
+        templates("otfair.cli")
+        .get_template("decide.html")
+        .render(
+            record=record,
+            curve=picture,
+            notion=notion_titles(record),
+            cost=say_cost(record["metrics"]),
+            what_before="Before: one threshold for all.",
+        )
+    )
