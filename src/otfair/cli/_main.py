@@ -19,15 +19,15 @@ from otfair.cli._options import Outcome, UsageError
 SUMMARIES = {  # of the commands, in the order of the help
     "demo": "train, compare and explain on made-up loan applications",
     "fit": "train a fair classifier on a table",
-    "predict": "score the people of a table with a saved model",
+    "predict": "score the people of a table with a saved model, and decide",
     "decide": "make fair decisions from the scores of any model",
     "curve": "draw fairness against predictive power",
     "audit": "tell how unfair the scores of a table are, and to whom",
-    "data": "list, find, download and verify the datasets",
+    "data": "list, find, download and verify the datasets, or write a sample",
     "reproduce": "run the paper's experiments on the real data",
 }
 EXIT_CODES = (
-    "exit codes: 0 done, 1 bad input, 2 wrong usage, 3 more unfair than --fail-above allows, "
+    "exit codes: 0 done, 1 bad input, 2 wrong usage, 3 more unfair than an audit's limit allows, "
     "4 a limit that was asked for is not met, 130 interrupted"
 )
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 1, 130, 141
