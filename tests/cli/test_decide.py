@@ -147,6 +147,27 @@ def test_a_limit_that_can_not_be_promised_is_said(tmp_path):
     assert "people would do" in line["text"]
 
 
+def test_a_tiny_group_does_not_decide_whether_the_limit_is_met(tmp_path):
+    frame = loans(3000)[["p", "granted", "sex", "sector", "income"]].astype({"sex": str})
+    few = frame["sex"].eq("Male") & (frame["p"] > 0.8) & (frame.index % 25 == 0)
+    frame.loc[few, "sex"] = "unknown"  # all of them are decided positively
+    scores = write(frame, tmp_path / "s.csv")
+    said = otfair("decide", scores, *BASE, "--max-difference", 0.15, "-o", tmp_path / "r", "--json")
+    found = said.data["decisions"]
+    assert {g["name"]: g["promised"] for g in found["groups"]} == {
+        "sex=Female": True,
+        "sex=Male": True,
+        "sex=unknown": False,
+    }
+    (spread,) = found["spreads"]
+    rates = {group["name"]: group["after"] for group in found["groups"]}
+    apart = abs(rates["sex=Male"] - rates["sex=Female"])
+    assert spread["judged"]["difference"] == pytest.approx(apart)
+    assert spread["after"]["difference"] > 0.15 > apart
+    assert (said.code, found["met"]) == (0, True)
+    assert any("too few of sex=unknown" in line["text"] for line in found["lines"])
+
+
 def test_limits_for_each_attribute(tmp_path):
     scores = write(loans(2500)[["p", "granted", "sex", "origin", "area"]], tmp_path / "s.csv")
     options = ("--sensitive", "origin", "--max-difference", "sex=0.2", "--min-ratio", "origin=0.4")
@@ -162,6 +183,14 @@ def test_limits_for_each_attribute(tmp_path):
     )
     asked = said.data["decisions"]["limits"]["max_difference"]
     assert asked == {"sex": 0.2, "origin": 0.3}
+
+
+def test_a_number_has_a_slope(tmp_path):
+    scores = write(loans(1500)[["p", "granted", "age", "sector"]], tmp_path / "s.csv")
+    options = ("--score", "p", "--label", "granted", "--sensitive", "age", "--max-difference", 0.2)
+    said = otfair("decide", scores, *options, "-o", tmp_path / "r")
+    assert said.code == 0, said
+    assert "age: change of the rate per standard deviation" in said.out
 
 
 def test_weights_and_controls(tmp_path):

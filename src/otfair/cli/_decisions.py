@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import warnings
 from typing import Any
 
@@ -22,6 +23,7 @@ from otfair.models import OTFClassifier, UntrustedModelWarning
 from otfair.tables import TableEncoder, TableError, shown
 
 LIMITS = {"max_difference": "largest difference", "min_ratio": "smallest ratio"}
+SLOPE = "change of the rate per standard deviation"  # of a number
 OF_DECISIONS = (  # options that mean nothing without a limit, and their defaults
     ("threshold", None), ("cost_false_positive", None), ("cost_false_negative", None),
     ("ties", "together"), ("use_sensitive", False),
@@ -131,12 +133,9 @@ def judge_rule(rule: FairDecisions, decided: dict[str, np.ndarray], part: Task) 
         }
         for before, after in zip(rates["before"], rates["after"])
     ]
-    spreads = []
+    spreads, judged = [], _judged(rates["after"], sure)
     for before, after in zip(*(spread_of(rates[when]) for when in ("before", "after"))):
-        limits = {name: _limit_of(getattr(rule, name), after.attribute) for name in LIMITS}
-        # Groups that are too small to be promised anything do not decide, if others are left.
-        own = [rate for rate in rates["after"] if rate.name in sure]
-        kept = {spread.name: spread for spread in spread_of(own)}.get(after.name, after)
+        limits, kept = _limits_of(rule, after.attribute), judged[after.name]
         spreads.append(
             {
                 "name": after.name,
@@ -148,8 +147,8 @@ def judge_rule(rule: FairDecisions, decided: dict[str, np.ndarray], part: Task) 
             }
         )
     met = all(
-        _is_met(spread, {name: _limit_of(getattr(rule, name), spread.attribute) for name in LIMITS})
-        for spread in spread_of(_tuned(rule))
+        _is_met(spread, _limits_of(rule, spread.attribute))
+        for spread in _judged(_tuned(rule), sure).values()
     )
     found = {
         "limits": {name: getattr(rule, name) for name in LIMITS},
@@ -178,8 +177,16 @@ def _rates(decided: np.ndarray, part: Task) -> list[Rate]:
     return group_rates(decided, part.compared, part.notion, part.y, part.weight)
 
 
-def _limit_of(given: Any, attribute: str) -> float | None:
-    return given.get(attribute) if isinstance(given, dict) else given
+def _judged(rates: list[Rate], sure: set[str]) -> dict[str, Spread]:
+    """Return spreads by name, of groups large enough for a promise where there are two."""
+    promised = [rate for rate in rates if rate.name in sure]
+    return {spread.name: spread for spread in (*spread_of(rates), *spread_of(promised))}
+
+
+def _limits_of(rule: FairDecisions, attribute: str) -> dict[str, float | None]:
+    """Return the limits of an attribute."""
+    given = {name: getattr(rule, name) for name in LIMITS}
+    return {n: g.get(attribute) if isinstance(g, dict) else g for n, g in given.items()}
 
 
 def _is_met(spread: Spread, limits: dict[str, float | None]) -> bool:
@@ -203,9 +210,11 @@ def _lines(found: dict[str, Any], part: Task) -> list[dict[str, Any]]:
             before, after, judged = (spread[k][what] for k in ("before", "after", "judged"))
             bound = f"at {'least' if what == 'ratio' else 'most'} {limit:g}"
             met = limit_met(spread, name)
+            number = math.isnan(spread["after"]["ratio"])
+            measure = SLOPE if number else f"{LIMITS[name]} of rates"
             said = (
-                f"{shown(spread['name'])}: {LIMITS[name]} of rates {after:.3f}, before {before:.3f}"
-                f"; asked for: {bound}, {'met' if met else 'NOT met'}"
+                f"{shown(spread['name'])}: {measure} {after:.3f}, before {before:.3f}; asked for: "
+                f"{bound}, {'met' if met else 'NOT met'}"
             )
             if judged != after:
                 said += f" ({judged:.3f} among groups that it is promised for)"
