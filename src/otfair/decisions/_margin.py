@@ -7,7 +7,7 @@ errors, the smallest with which simulated samples meet all limits as often as as
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +18,8 @@ from otfair.decisions._tuning import Rule, Sample, tune
 
 DRAWS = 4000
 TRIES = 8  # multiples tried
+TRIED = 60_000  # people with whom they are, at most
+FEW = 50  # people of a group, with fewer of whom all people are
 CLOSE = 0.01  # of the confidence asked for
 # By how much a model of groups is off, as a rate (0.03 on ACSIncome, by race). Groups in which
 # the error of sampling is larger are judged by the model rather than by the few who are there.
@@ -79,44 +81,77 @@ def keep_promise(
                 out[family.rows] = whole[family.rows]
         return out
 
-    def sure(rule: Rule) -> float:
-        outcome = sample.outcome(rule.duals)
-        spread = errors(sample, sample.rates(outcome), outcome) * np.sqrt(1 + 1 / share)
-        new = sample.rates(outcome) + spread * draws
+    def sure(people: Sample, rule: Rule) -> float:
+        outcome = people.outcome(rule.duals)
+        rates = people.rates(outcome)
+        fewer = np.sqrt(len(people.gain) / len(sample.gain) * (1 + 1 / share))
+        new = rates + errors(people, rates, outcome) * fewer * draws
         return float((excess(judged or families, new, np.zeros(d)) <= 0).mean())
 
-    low, rule = 0.0, tune(believed, families, margins(0.0))
-    found = sure(rule)
-    best = (0.0, rule, found)
-    if judged and found < confidence:
-        points = [(0.0, found)]
+    def tried(people: Sample, multiple: float, start: Rule | None = None) -> _Tried:
+        rule = tune(people, families, margins(multiple), start)
+        return _Tried(multiple, rule, sure(people, rule))
+
+    some = _some(believed)
+    best = tried(some, 0.0)
+    if judged and best.sure < confidence:
         # Where margins leave equal rates only, more of them changes nothing.
-        widest = [f.widest(rule.rates) / error[f.rows].min() for f in judged]
-        low, high = 0.0, min(4.0, max(widest))
-        for _ in range(TRIES):
-            multiple = _next(points, low, high, confidence)
-            if high - low < 0.02 * high:
+        widest = max(f.widest(best.rule.rates) / error[f.rows].min() for f in judged)
+        best = _search(lambda k, start: tried(some, k, start), best, min(4.0, widest), confidence)
+    if some is not believed:
+        best = tried(believed, best.multiple, best.rule)
+        if judged and best.sure < confidence:
+            best = tried(believed, 1.1 * best.multiple, best.rule)
+    return Promise(best.rule, margins(best.multiple), error, best.sure, kept, needed)
+
+
+@dataclass(frozen=True)
+class _Tried:
+    multiple: float
+    rule: Rule
+    sure: float  # share of new samples that meet the limits
+
+
+def _search(
+    tried: Callable[[float, Rule], _Tried], first: _Tried, high: float, confidence: float
+) -> _Tried:
+    """Return the smallest multiple found that is sure enough, or else the surest."""
+    best, low, found = first, first.multiple, [first]
+    for _ in range(TRIES):
+        now = tried(_next(found, low, high, confidence), best.rule)
+        found.append(now)
+        if now.sure >= confidence:
+            high, best = now.multiple, now
+            if now.sure <= confidence + CLOSE:
                 break
-            rule = tune(believed, families, margins(multiple), best[1])
-            found = sure(rule)
-            points.append((multiple, found))
-            if found >= confidence:
-                high, best = multiple, (multiple, rule, found)
-                if found <= confidence + CLOSE:
-                    break
-            else:
-                low = multiple
-                if best[2] < confidence and found > best[2]:
-                    best = (multiple, rule, found)
-    multiple, rule, found = best
-    return Promise(rule, margins(multiple), error, found, kept, needed)
+        else:
+            low = now.multiple
+            if best.sure < confidence and now.sure > best.sure:
+                best = now
+        if high - low < 0.02 * high:
+            break
+    return best
 
 
-def _next(points: list[tuple[float, float]], low: float, high: float, aim: float) -> float:
+def _some(sample: Sample) -> Sample:
+    """Return a part of many people to try multiples with, in which no group is too small."""
+    n = len(sample.gain)
+    if n <= TRIED:
+        return sample
+    rows = np.random.default_rng(0).choice(n, TRIED, replace=False)
+    if ((sample.observed[rows] != 0).sum(0) < FEW).any():
+        return sample
+    return replace(
+        sample, gain=sample.gain[rows], predicted=sample.predicted[rows],
+        observed=sample.observed[rows], weight=sample.weight[rows],
+    )  # fmt: skip
+
+
+def _next(found: Sequence[_Tried], low: float, high: float, aim: float) -> float:
     """Return the multiple to try, by a line through the last two in normal quantiles."""
-    if len(points) == 1:
-        return float(ndtri(0.5 + aim / 2) / np.sqrt(2))
-    (a, p), (b, q) = points[-2:]
+    if len(found) == 1:
+        return min(float(ndtri(0.5 + aim / 2) / np.sqrt(2)), high)
+    (a, p), (b, q) = ((one.multiple, one.sure) for one in found[-2:])
     za, zb, zt = (float(ndtri(min(max(x, 1e-3), 0.999))) for x in (p, q, aim + CLOSE / 2))
     guess = a + (zt - za) * (b - a) / (zb - za) if zb != za else np.nan
     inside = low + 0.05 * (high - low) < guess < high - 0.05 * (high - low)

@@ -23,7 +23,13 @@ from otfair.decisions._limits import Inequalities
 NEAR = 1500  # people near the boundary that the first program has
 FAR = 1e-12  # margins below it may have either sign
 PRICE = 1e3  # of missing limits by 1: far above any gain
-OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+EXACT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+# The second and third for programs on which the one before gives up.
+METHODS: tuple[tuple[str, dict[str, float]], ...] = (
+    ("highs", EXACT),
+    ("highs-ds", {}),
+    ("highs-ipm", {}),
+)
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,7 @@ def decide(
     duals = _rough(gain, vectors, weight, limits, size) if start is None else start
     # Duals that are a little off move the margin of a person by the size of their vector.
     reach = np.linalg.norm(vectors - vectors.mean(0), axis=1) + 0.1  # (n,)
-    margin = gain - vectors @ duals
+    margin = feasible = gain - vectors @ duals
     near = _closest(margin / reach, size)
     while True:
         inside = np.zeros(n, dtype=bool)
@@ -73,8 +79,10 @@ def decide(
             if most is not None and size >= most:
                 break
             size = min(n, 2 * size)
+            margin = feasible  # a step too far is taken back
             near = _closest(margin / reach, size)
             continue
+        feasible = margin
         margin = gain - vectors @ (limits.rows.T @ nu)
         wrong = ~inside & ((margin > 0) != accepted) & (np.abs(margin) > FAR)
         if not wrong.any():
@@ -166,7 +174,10 @@ def _highs(
     matrix = np.hstack([rows, limits.free, -np.ones((len(bound), 1))])
     cost = np.concatenate([-gain * share * scale, np.zeros(f), [PRICE]])
     bounds = [(0, 1)] * n + [(None, None)] * f + [(0, None)]
-    found = linprog(cost, matrix, bound * scale, bounds=bounds, method="highs", options=OPTIONS)
-    if not found.success:
+    for method, options in METHODS:
+        found = linprog(cost, matrix, bound * scale, bounds=bounds, method=method, options=options)
+        if found.success:
+            break
+    else:
         raise RuntimeError(f"HiGHS failed on {n} people and {len(bound)} limits: {found.message}")
     return found.x[:n], -found.ineqlin.marginals, float(found.x[-1] / scale)

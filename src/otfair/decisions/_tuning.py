@@ -102,7 +102,9 @@ def tune(
         limits = inequalities(families, margin + drawn, now.rates)
         limits = replace(limits, bound=limits.bound - limits.rows @ shift)
         problem = (sample.gain, sample.predicted, sample.weight, limits, duals)
-        found = project(*problem) if sample.soft else decide(*problem, most=MOST)
+        found = (
+            project(*problem) if sample.soft else decide(*problem, most=MOST if earlier else None)
+        )
         if found.missed > TOLERANCE and earlier:  # the last move asked for what nobody can give
             shift = 0.5 * (shift + earlier[-1][0])
             continue
@@ -114,9 +116,10 @@ def tune(
             best = now
         if since >= (PATIENCE if best.strict else 3 * PATIENCE) and best.met:
             break
+        move = now.rates - found.rates - shift
         if not best.strict and since > PATIENCE:
             drawn = drawn + max(now.excess, 0.0) / 2
-        earlier.append((shift, now.rates - found.rates - shift))
+        earlier.append((shift, move))
         shift = _accelerated(earlier[-MEMORY - 1 :])
     return best
 
