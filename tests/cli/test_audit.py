@@ -354,3 +354,26 @@ def test_hostile_text_stays_text(tmp_path):
     )  # fmt: skip
     assert said.code == 0, said.err
     assert bad not in (tmp_path / "r.html").read_text()
+
+
+def test_decisions_may_be_written_as_the_label_is(tmp_path):
+    frame = loans(200)[["granted", "sex", "p"]]
+    decided = frame["p"] > 0.5
+    words = write(frame.assign(d=np.where(decided, "yes", "no")), tmp_path / "words.csv")
+    numbers = write(frame.assign(d=decided.astype(int)), tmp_path / "numbers.csv")
+    base = ("--score", "d", "--label", "granted", "--sensitive", "sex", "--drop", "p", "--json")
+    found = [otfair("audit", table, *base, "--bootstrap", 0).data for table in (words, numbers)]
+    assert found[0]["worst"] == found[1]["worst"] > 0
+    other = write(frame.assign(d=np.where(decided, "yes", "maybe")), tmp_path / "other.csv")
+    refused(otfair("audit", other, *base), "holds text", "'maybe'")
+
+
+def test_a_gate_on_rates(tmp_path):
+    frame = loans(400)[["granted", "sex", "p"]]
+    rates = (frame["p"] > 0.5).groupby(frame["sex"].astype(str)).mean()
+    table, apart = write(frame, tmp_path / "t.csv"), float(rates.max() - rates.min())
+    base = ("audit", table, "--score", "p", "--sensitive", "sex", "--drop", "granted")
+    assert otfair(*base, "--bootstrap", 0, "--max-difference", apart + 1e-6).code == 0
+    said = otfair(*base, "--bootstrap", 0, "--max-difference", apart - 1e-6)
+    assert said.code == 3
+    assert f"the largest difference of decisions, {apart:.4f}, is above" in said.out
