@@ -37,7 +37,7 @@ from otfair.decisions._groups import Block
 from otfair.decisions._limits import Family
 from otfair.decisions._margin import Promise, errors, keep_promise
 from otfair.decisions._people import Folds, folds_of, jitter, read_X, take
-from otfair.decisions._report import GroupRate, accuracy, measured, rates_of, warn
+from otfair.decisions._report import GroupRate, accuracy, measured, met, rates_of, warn
 from otfair.decisions._rows import Limit, Row, families_of, known_values, read_rows
 from otfair.decisions._settings import check_settings, threshold_of
 from otfair.decisions._stored import check_stored
@@ -244,6 +244,8 @@ class FairDecisions(
         fit_params = self._fit_params(
             sensitive_features, None if sample_weight is None else weight, params
         )
+        for name in ("encoder_", "group_models_", "calibration_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
         self.classes_, self.rows_ = classes, rows
         folds = folds_of(self.cv, labels, values, self.random_state)
         scores = self._cross_fit(X, np.asarray(target), folds, fit_params)
@@ -269,14 +271,15 @@ class FairDecisions(
         sample = Sample(gain, expected / shares, values / shares, weight, soft)
         promise = self._tune(sample, families)
         self.duals_ = promise.rule.duals / shares
-        self.limits_met_, self.confidence_ = bool(promise.rule.met), float(promise.confidence)
+        self.limits_met_ = met(promise, families)
+        self.confidence_ = float(promise.confidence)
         before = own if soft else (own > threshold_of(self)).astype(np.float64)
         self.groups_ = rates_of(sample, promise, rows, before)
         self.n_missing_sensitive_ = int((~known).sum())
         self._sample, self._families, self._labels = sample, families, labels  # for `path`
         self.accuracy_ = self._cost(promise.rule.duals)["accuracy"]
         self.accuracy_before_ = accuracy(sample, before, labels, threshold_of(self))
-        warn(sample, promise, self.groups_, self.confidence, self.ties)
+        warn(sample, promise, self.groups_, self.limits_met_, self.confidence, self.ties)
         return self
 
     def predict(self, X: Array, sensitive_features: Array = None) -> np.ndarray:

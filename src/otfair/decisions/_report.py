@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from otfair.decisions._limits import Family
+from otfair.decisions._limits import Family, excess
 from otfair.decisions._margin import Promise, errors
 from otfair.decisions._rows import Row
 from otfair.decisions._tuning import Sample
@@ -86,13 +86,19 @@ def measured(sample: Sample, families: Sequence[Family], outcome: np.ndarray) ->
     }
 
 
+def met(promise: Promise, families: Sequence[Family]) -> bool:
+    """Whether the people who tuned a rule meet the limits, whatever margin is kept from them."""
+    rule = promise.rule
+    return bool(excess(families, rule.rates, np.zeros(len(rule.rates))) <= rule.grain)
+
+
 def warn(
-    sample: Sample, promise: Promise, groups: Sequence[GroupRate], confidence: float | None,
-    ties: str,
+    sample: Sample, promise: Promise, groups: Sequence[GroupRate], is_met: bool,
+    confidence: float | None, ties: str,
 ) -> None:  # fmt: skip
     """Warn where limits are missed, or can't be promised."""
     unsure = [group for group in groups if group.needed]
-    if not promise.rule.met:
+    if not is_met:
         text = _missed(sample, promise, confidence, ties)
     elif confidence is None:
         return
