@@ -74,13 +74,17 @@ class OTFBoostingClassifier(FairClassifier):
         Smoothing of the OTF cost.
     regularizer : str, default="otf"
         The penalty's name, as for `OTFClassifier`.
-    max_violation, confidence, validation_fraction : float, default=None, 0.9, 0.0
+    max_violation : float, default=None
         As for `OTFClassifier`.
     criterion : {"correlation", "difference"}, default="correlation"
+        As for `OTFClassifier`.
+    confidence : float, default=0.9
         As for `OTFClassifier`.
     new_people : float or int, default=1/3
         As for `OTFClassifier`.
     cv : int, default=5
+        As for `OTFClassifier`.
+    validation_fraction : float, default=0.0
         As for `OTFClassifier`.
     balance : "auto" or float, default="auto"
         The penalty's factor; docs/boosting.md says how it is found.
