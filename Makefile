@@ -67,9 +67,10 @@ docs: $(DOCS_STAMP)
 notebooks: $(STAMP)
 	$(BIN)/python docs/execute.py
 
-# The page of results and its pictures, from the runs in docs/results.csv.
+# Pages with their pictures, from the runs in docs/results.csv and docs/decisions.csv.
 results: $(STAMP)
 	$(BIN)/python docs/results.py
+	$(BIN)/python docs/decisions.py
 
 clean:
 	rm -rf .venv out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,406 @@
+"""Fair decisions against their peers: test gap, accuracy and time, on the same splits and models.
+
+    python benchmarks/bench_decisions.py --datasets adult/sex bank/age_binned --methods margin plain
+    PYTHONPATH=folder/of/error-parity python benchmarks/bench_decisions.py --methods error_parity
+
+Tables are split 70/30 by the seeds; of ACSIncome, 60000 people of one part train and 150000 of the
+other test. What is done already is read from the file, which is rewritten in one step after every
+run, so that a run that was stopped goes on. docs/decisions.py makes the tables and the figure.
+
+Models are trained once for all limits of a split, so `seconds` is what a method takes besides them.
+Methods that post-process scores (fair decisions, fairlearn's ThresholdOptimizer, error-parity)
+tune on scores of people whom the model has not seen, by five folds. Gaps of methods that decide by
+chance are of expected rates.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import torch
+from fairlearn.postprocessing import ThresholdOptimizer
+from fairlearn.reductions import DemographicParity, EqualizedOdds, ExponentiatedGradient
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from xgboost import XGBClassifier
+
+import otfair
+from otfair.datasets._adult import COLUMNS
+from otfair.decisions import _groups
+
+RESULTS = Path("docs/decisions.csv")
+TABLES = (
+    "adult/sex", "adult/race", "bank/age_binned", "dutch/sex", "diabetes/gender",
+    "acs_income/sex", "acs_income/race", "adult_all/sex",
+)  # fmt: skip
+TRAIN, TEST = 60_000, 150_000  # people of ACSIncome
+LIMITS = {"demographic_parity": (0.05, 0.02, 0.01), "equalized_odds": (0.05, 0.02)}
+ALPHAS = (0.7, 0.9, 0.97, 0.99, 0.999)
+SMALLER = {"n_estimators": 200, "max_depth": 5}  # booster
+LARGER = {"n_estimators": 300, "max_depth": 6}  # for ACSIncome
+SIZE = dict(SMALLER)  # that of the table at hand
+LARGE = 0.005  # share of people, from which a group is called large
+REDUCTIONS = 50  # iterations of ExponentiatedGradient, fairlearn's default
+DRAWS = 20  # of decisions by chance, where expected ones are not offered
+KEY = ["table", "base", "notion", "seed", "method", "setting"]
+
+
+def codes(X: pd.DataFrame) -> np.ndarray:
+    """Numbers for trees: categories in their order."""
+    columns = [c.cat.codes if isinstance(c.dtype, pd.CategoricalDtype) else c for _, c in X.items()]
+    return np.column_stack(columns).astype(np.float32)
+
+
+def logistic() -> Any:
+    return LogisticRegression(max_iter=300)
+
+
+def booster() -> Any:
+    return XGBClassifier(learning_rate=0.1, n_jobs=1, **SIZE)
+
+
+BASES: dict[str, Callable[[], Any]] = {
+    "logistic": lambda: make_pipeline(otfair.TableEncoder(), logistic()),
+    "boosted": lambda: make_pipeline(FunctionTransformer(codes), booster()),
+}
+TRAINED: dict[Any, Any] = {}  # models of the split at hand
+
+
+def once(key: Any, make: Callable[[], Any]) -> Any:
+    """Return what was made for this key in this split."""
+    if key not in TRAINED:
+        TRAINED[key] = make()
+    return TRAINED[key]
+
+
+class Base(ClassifierMixin, BaseEstimator):
+    """A classifier that is trained once on the same people."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def fit(self, X: pd.DataFrame, y: np.ndarray) -> Base:
+        """Train, or find what was trained."""
+        self.classes_ = np.unique(y)
+        key = (self.name, joblib.hash(X.index.to_numpy()))
+        self.model_ = once(key, lambda: BASES[self.name]().fit(X, y))
+        return self
+
+    def predict_proba(self, X: pd.DataFrame) -> np.ndarray:
+        """Return the scores of the two classes."""
+        return np.asarray(self.model_.predict_proba(X))
+
+
+learn = _groups.learn
+_groups.learn = lambda rows, values, features, weight: once(
+    ("groups", joblib.hash((values, features))), lambda: learn(rows, values, features, weight)
+)
+
+
+def adult_all() -> SimpleNamespace:
+    """Adult as in LinearPost's paper: with race as a feature and people who miss values."""
+    train, test = sorted(otfair.locate_dataset("adult").values())
+    parts = [
+        pd.read_csv(path, names=COLUMNS, skiprows=skip, skipinitialspace=True)
+        for path, skip in ((train, 0), (test, 1))
+    ]
+    table = pd.concat(parts, ignore_index=True)
+    table = table.apply(lambda c: c.astype("category") if c.dtype.kind not in "if" else c)
+    label = table["income-per-year"].astype(str).str.startswith(">50K").to_numpy(dtype=int)
+    X = table.drop(columns=["income-per-year", "fnlwgt", "sex"])
+    return SimpleNamespace(X=X, y=label, sensitive_features=table[["sex"]])
+
+
+class Split:
+    """A table, split by a seed."""
+
+    def __init__(self, table: str, seed: int) -> None:
+        TRAINED.clear()
+        name, attribute = table.split("/")
+        SIZE.update(LARGER if name == "acs_income" else SMALLER)
+        if name == "acs_income":
+            parts = [otfair.load_dataset(name, part=part) for part in ("train", "test")]
+            rng = np.random.default_rng(seed)
+            rows = [
+                np.sort(rng.choice(len(data.y), size, replace=False))
+                for data, size in zip(parts, (TRAIN, TEST))
+            ]
+        else:
+            data = adult_all() if name == "adult_all" else otfair.load_dataset(name)
+            people = np.arange(len(data.y))
+            rows = train_test_split(people, test_size=0.3, random_state=seed, stratify=data.y)
+            parts = [data, data]
+        (self.X, self.X_test), (self.y, self.y_test), (self.S, self.S_test) = (
+            [pick(part)[own] for part, own in zip(parts, rows)]
+            for pick in (
+                lambda part: part.X.reset_index(drop=True).iloc,
+                lambda part: np.asarray(part.y),
+                lambda part: np.asarray(part.sensitive_features[attribute].astype(str)),
+            )
+        )
+        self.seed = seed
+
+    def tuning(self, base: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the scores of training people, by models that have not seen them, and of test."""
+
+        def make() -> tuple[np.ndarray, np.ndarray]:
+            own = np.empty(len(self.y))
+            folds = StratifiedKFold(5, shuffle=True, random_state=self.seed)
+            for train, test in folds.split(self.X, self.y):
+                model = Base(base).fit(self.X.iloc[train], self.y[train])
+                own[test] = model.predict_proba(self.X.iloc[test])[:, 1]
+            model = Base(base).fit(self.X, self.y)
+            return own, model.predict_proba(self.X_test)[:, 1].astype(np.float64)
+
+        return once(("tuning", base), make)
+
+    def matrices(self, base: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the features of training and test people as numbers."""
+        if base == "boosted":
+            return codes(self.X), codes(self.X_test)
+        return once("encoded", lambda: self._encoded)
+
+    @cached_property
+    def _encoded(self) -> tuple[np.ndarray, np.ndarray]:
+        encoder = otfair.TableEncoder().fit(self.X)
+        return encoder.transform(self.X), encoder.transform(self.X_test)
+
+    def judge(self, decided: np.ndarray, notion: str) -> dict[str, Any]:
+        """Return gaps and accuracy of decisions, 0 or 1, or of their chances, on test people."""
+        rates = self.rates(decided, notion)
+        shares = pd.Series(self.S).value_counts(normalize=True)
+        large = {g: v for g, v in rates.items() if shares.get(g[0], 0) >= LARGE}
+        y = self.y_test
+        right = np.where(y == 1, decided, 1 - decided)
+        hits = [right[y == label].mean() for label in (0, 1)]
+        if set(np.unique(decided)) <= {0, 1}:
+            assert np.isclose(np.mean(hits), balanced_accuracy_score(y, decided))
+        ratios = [min(r.values()) / max(max(r.values()), 1e-12) for r in strata(large)]
+        return {
+            "gap": gap(rates),
+            "gap_large": gap(large),
+            "ratio_large": min(ratios),
+            "accuracy": right.mean(),
+            "balanced": np.mean(hits),
+        }
+
+    def rates(self, decided: np.ndarray, notion: str) -> dict[tuple[str, Any], float]:
+        """Return the rate of each group, in each stratum, on test people."""
+        odds = notion == "equalized_odds"
+        frame = pd.DataFrame({"d": decided, "s": self.S_test, "y": self.y_test if odds else "all"})
+        return frame.groupby(["s", "y"])["d"].mean().to_dict()
+
+
+def strata(rates: dict[tuple[str, Any], float]) -> list[dict[str, float]]:
+    """Return the rates of groups, for each stratum."""
+    return [
+        {g: v for (g, y), v in rates.items() if y == stratum}
+        for stratum in dict.fromkeys(y for _, y in rates)
+    ]
+
+
+def gap(rates: dict[tuple[str, Any], float]) -> float:
+    """Return the largest difference of rates between two groups of a stratum."""
+    gaps = [max(r.values()) - min(r.values()) for r in strata(rates) if len(r) > 1]
+    return max(gaps, default=np.nan)
+
+
+Runs = Iterator[tuple[float, np.ndarray, dict[str, Any]]]  # setting, decisions, and what is known
+
+
+def free(split: Split, base: str, notion: str, limits: list[float]) -> Runs:
+    yield np.nan, (split.tuning(base)[1] > 0.5).astype(float), {}
+
+
+def fair(**options: Any) -> Callable[..., Runs]:
+    def run(split: Split, base: str, notion: str, limits: list[float]) -> Runs:
+        for limit in limits:
+            model = otfair.FairDecisions(Base(base), notion, max_difference=limit, **options)
+            model.fit(split.X, split.y, sensitive_features=split.S)
+            given = {"sensitive_features": split.S_test} if model.use_sensitive else {}
+            decided = model.predict(split.X_test, **given).astype(float)
+            known = {"confidence": model.confidence_, "met": model.limits_met_}
+            rates = split.rates(decided, notion)
+            promised = {}
+            for row, group in zip(model.rows_, model.groups_):
+                label = row.label if notion == "equalized_odds" else "all"
+                name = row.name.split("=", 1)[1].split(" | ")[0]
+                promised[name, label] = group.promised
+            kept = {g: v for g, v in rates.items() if promised.get(g, False)}
+            known |= {
+                "gap_promised": gap(kept), "promised": sum(promised.values()),
+                "groups": len(promised), "tuning_accuracy": model.accuracy_,
+            }  # fmt: skip
+            yield limit, decided, known
+
+    return run
+
+
+class Scores(ClassifierMixin, BaseEstimator):
+    """A classifier whose only feature is a score."""
+
+    classes_ = np.array([0, 1])
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> Scores:
+        """Learn nothing."""
+        return self
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        """Return the scores."""
+        return np.column_stack([1 - X[:, 0], X[:, 0]])
+
+
+def thresholds(split: Split, base: str, notion: str, limits: list[float]) -> Runs:
+    own, new = split.tuning(base)
+    odds = notion == "equalized_odds"  # to which fairlearn gives no tolerance
+    for limit in limits[:1] if odds else limits:
+        model = ThresholdOptimizer(
+            estimator=Scores(), constraints=notion, prefit=True, predict_method="predict_proba",
+            objective="accuracy_score", tol=None if odds else limit,
+        )  # fmt: skip
+        model.fit(own[:, None], split.y, sensitive_features=split.S)
+        chances = model._pmf_predict(new[:, None], sensitive_features=split.S_test)[:, 1]
+        yield 0.0 if odds else limit, chances, {}
+
+
+def error_parity(split: Split, base: str, notion: str, limits: list[float]) -> Runs:
+    from error_parity import RelaxedThresholdOptimizer  # not among our dependencies
+
+    own, new = split.tuning(base)
+    groups, code = np.unique(split.S, return_inverse=True)
+    code_test = np.searchsorted(groups, split.S_test)
+    for limit in limits:
+        model = RelaxedThresholdOptimizer(
+            predictor=lambda X: X[:, 0], constraint=notion, tolerance=limit, seed=split.seed
+        )
+        model.fit(own[:, None], split.y, group=code)
+        draws = [model.predict(new[:, None], group=code_test) for _ in range(DRAWS)]
+        yield limit, np.mean(draws, axis=0, dtype=float), {}
+
+
+def reduction(split: Split, base: str, notion: str, limits: list[float]) -> Runs:
+    constraint = DemographicParity if notion == "demographic_parity" else EqualizedOdds
+    X, X_test = split.matrices(base)
+    for limit in limits:  # which fairlearn takes as the distance from the overall rate
+        own = logistic() if base == "logistic" else booster()
+        model = ExponentiatedGradient(
+            own, constraint(difference_bound=limit / 2), max_iter=REDUCTIONS
+        )
+        model.fit(X, split.y, sensitive_features=split.S)
+        yield limit, model._pmf_predict(X_test)[:, 1], {}
+
+
+def otf(split: Split, base: str, notion: str, limits: list[float]) -> Runs:
+    if base == "logistic":
+        X, X_test = split.matrices(base)
+        clf = otfair.OTFClassifier(notion, standardize=False)
+    else:
+        X, X_test = split.X, split.X_test
+        clf = otfair.OTFBoostingClassifier("xgboost", notion, learning_rate=0.1, n_jobs=1, **SIZE)
+    for model in clf.fit_path(X, split.y, split.S, ALPHAS):
+        yield model.alpha_, (model.predict_proba(X_test)[:, 1] > 0.5).astype(float), {}
+
+
+METHODS: dict[str, Callable[..., Runs]] = {
+    "free": free,
+    "margin": fair(),
+    "plain": fair(confidence=None),
+    "attribute": fair(confidence=None, use_sensitive=True),
+    "thresholds": thresholds,
+    "error_parity": error_parity,
+    "reduction": reduction,
+    "otf": otf,
+}
+
+
+def settings(method: str, notion: str, limits: list[float]) -> list[float]:
+    """Return the settings of a method that have a row each."""
+    if method == "otf":
+        return list(ALPHAS)
+    if method == "free":
+        return [np.nan]
+    return [0.0] if (method, notion) == ("thresholds", "equalized_odds") else limits
+
+
+def write(results: pd.DataFrame, path: Path) -> None:
+    """Replace the file in one step."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    results.sort_values(KEY).round(5).to_csv(part, index=False)
+    part.replace(path)
+
+
+def run(chosen: argparse.Namespace) -> None:
+    results = pd.read_csv(chosen.output) if chosen.output.exists() else pd.DataFrame(columns=KEY)
+
+    def known(*key: Any) -> set[str]:
+        found = results[(results[KEY[:5]] == list(key)).all(axis=1)]
+        return {str(s) for s in found["setting"].astype(float)}
+
+    for table in chosen.datasets:
+        for seed in chosen.seeds:
+            split: Split | None = None
+            for base in chosen.bases:
+                for notion in chosen.notions:
+                    limits = chosen.limits or list(LIMITS[notion])
+                    for method in chosen.methods:
+                        wanted = settings(method, notion, limits)
+                        done = known(table, base, notion, seed, method)
+                        left = [s for s in wanted if str(float(s)) not in done]
+                        if not left:
+                            continue
+                        split = Split(table, seed) if split is None else split
+                        if method not in ("reduction", "otf"):
+                            split.tuning(base)
+                        began = time.perf_counter()
+                        with warnings.catch_warnings():
+                            warnings.simplefilter("ignore")
+                            for setting, decided, extra in METHODS[method](
+                                split, base, notion, left
+                            ):
+                                spent = time.perf_counter() - began
+                                row = dict(zip(KEY, (table, base, notion, seed, method, setting)))
+                                row |= split.judge(decided, notion) | extra | {"seconds": spent}
+                                results = pd.concat([results, pd.DataFrame([row])])
+                                write(results, chosen.output)
+                                print(
+                                    f"{table} {base} {notion} {seed} {method} {setting}: gap "
+                                    f"{row['gap']:.4f}, accuracy {row['accuracy']:.4f}, "
+                                    f"{spent:.1f} s", flush=True,
+                                )  # fmt: skip
+                                began = time.perf_counter()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--datasets", nargs="+", choices=TABLES, default=list(TABLES))
+    parser.add_argument("--seeds", nargs="+", type=int, default=list(range(5)))
+    parser.add_argument("--limits", nargs="+", type=float)
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--bases", nargs="+", choices=BASES, default=list(BASES))
+    parser.add_argument(
+        "--notions", nargs="+", choices=LIMITS, default=["demographic_parity"]
+    )  # fmt: skip
+    parser.add_argument("--jobs", type=int, default=1, help="threads")
+    parser.add_argument("-o", "--output", type=Path, default=RESULTS)
+    chosen = parser.parse_args()
+    torch.set_num_threads(chosen.jobs)
+    run(chosen)
+
+
+if __name__ == "__main__":
+    main()
