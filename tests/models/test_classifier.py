@@ -31,6 +31,7 @@ class WithAttribute(SuppliesAttribute, OTFClassifier):
     """With the penalty in reach of the checks."""
 
 
+@pytest.mark.filterwarnings("ignore::otfair.models.UntrustedModelWarning")
 # Converged far, as one check compares weights with copies to seven digits of the logits.
 @parametrize_with_checks(
     [OTFClassifier(alpha=0), WithAttribute(alpha=0.5, epsilon=0.1, tol=1e-12, max_iter=5000)]
@@ -769,6 +770,7 @@ def test_where_nothing_is_random_no_random_number_is_drawn():
     assert state.rand() == np.random.RandomState(3).rand()
 
 
+@pytest.mark.filterwarnings("ignore::otfair.models.UntrustedModelWarning")
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 2, 8])
 def test_a_path_of_norms_ends_no_higher_than_a_fit(seed):

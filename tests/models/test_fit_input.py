@@ -12,7 +12,7 @@ from otfair import OTFBoostingClassifier, OTFClassifier, OTFLoss
 
 
 def classifiers(**settings):
-    trees = {"n_estimators": 15, "n_jobs": 1, "random_state": 0}
+    trees = {"n_estimators": 15, "n_jobs": 1, "random_state": 0, "learning_rate": 0.3}
     return [OTFClassifier(**settings), OTFBoostingClassifier(**settings, **trees)]
 
 
@@ -25,6 +25,7 @@ def codes():
     return X, (X[:, 0] + rng.normal(size=400) > 0.5).astype(int), race
 
 
+@pytest.mark.filterwarnings("ignore::otfair.models.UntrustedModelWarning")
 @pytest.mark.slow
 @pytest.mark.parametrize("which", [0, 1], ids=["line", "trees"])
 def test_codes_stored_as_floats_are_groups(codes, which):
@@ -40,6 +41,7 @@ def test_codes_stored_as_floats_are_groups(codes, which):
         np.testing.assert_allclose(found.predict_proba(X)[:, 1], h, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::otfair.models.UntrustedModelWarning")
 @pytest.mark.slow
 @pytest.mark.parametrize("which", [0, 1], ids=["line", "trees"])
 def test_people_without_a_sensitive_value_train_the_loss_and_not_the_constraint(codes, which):

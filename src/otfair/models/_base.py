@@ -74,7 +74,7 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
     criterion: str
     confidence: float
     new_people: float
-    cv: int
+    cv: Any  # folds, or splits of one's own
     validation_fraction: float
     cost_features: Any
     cost: str | CostFunction | Cost

@@ -82,7 +82,7 @@ class OTFBoostingClassifier(FairClassifier):
         As for `OTFClassifier`.
     new_people : float or int, default=1/3
         As for `OTFClassifier`.
-    cv : int, default=5
+    cv : int or splitter, default=5
         As for `OTFClassifier`.
     validation_fraction : float, default=0.0
         As for `OTFClassifier`.
@@ -172,7 +172,7 @@ class OTFBoostingClassifier(FairClassifier):
         criterion: str = "correlation",
         confidence: float = 0.9,
         new_people: float = 1 / 3,
-        cv: int = 5,
+        cv: Any = 5,
         validation_fraction: float = 0.0,
         balance: str | float = "auto",
         n_estimators: int = 100,

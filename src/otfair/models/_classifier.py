@@ -80,7 +80,7 @@ class OTFClassifier(FairClassifier):
     new_people : float or int, default=1/3
         How many new people: a share of those who judge, or, above 1, a number. Infinity speaks of
         the population.
-    cv : int, default=5
+    cv : int or splitter, default=5
         Folds by which `max_violation` is judged: each person by a model trained on the others. The
         model that is kept is trained on all.
     validation_fraction : float, default=0.0
@@ -186,7 +186,7 @@ class OTFClassifier(FairClassifier):
         criterion: str = "correlation",
         confidence: float = 0.9,
         new_people: float = 1 / 3,
-        cv: int = 5,
+        cv: Any = 5,
         validation_fraction: float = 0.0,
         C: float | None = 0.1,
         balance: str | float = "auto",

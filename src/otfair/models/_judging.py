@@ -6,6 +6,7 @@ and all may train the last model. docs/training.md says what is promised, and ho
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -13,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import expit
+from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
 from otfair.metrics import CRITERIA, Bound, LimitWarning, criterion_of, people_needed
@@ -123,6 +125,9 @@ def split_people(
     if estimator.validation_fraction:
         rows = np.arange(len(labels))
         return [split_off(estimator, "validation_fraction", rows, labels)], "validation"
+    if not isinstance(estimator.cv, numbers.Integral):
+        splits = check_cv(estimator.cv, labels, classifier=True)
+        return list(splits.split(np.zeros(len(labels)), labels)), "cross-fitted"
     least = int(np.bincount(labels, minlength=2).min())
     folds = min(int(estimator.cv), least)
     if folds < 2:

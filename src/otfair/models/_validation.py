@@ -62,6 +62,8 @@ def check_common(estimator: Any) -> None:
     """Raise where a number is out of its range, or `geometry` and another setting clash."""
     for name in RANGES:
         given = getattr(estimator, name, None)
+        if name == "cv" and (hasattr(given, "split") or np.iterable(given)):
+            continue  # splits of one's own
         if given is not None or (hasattr(estimator, name) and name not in OPTIONAL):
             check_number(name, given)
     check_balance(estimator.balance)
