@@ -34,7 +34,10 @@ class WithAttribute(SuppliesAttribute, OTFClassifier):
 @pytest.mark.filterwarnings("ignore::otfair.models.UntrustedModelWarning")
 # Converged far, as one check compares weights with copies to seven digits of the logits.
 @parametrize_with_checks(
-    [OTFClassifier(alpha=0), WithAttribute(alpha=0.5, epsilon=0.1, tol=1e-12, max_iter=5000)]
+    [
+        OTFClassifier(alpha=0),
+        WithAttribute(alpha=0.5, epsilon=0.1, tol=1e-12, max_iter=5000, C=0.01),
+    ]
 )
 def test_scikit_learn(estimator, check):
     check(estimator)
