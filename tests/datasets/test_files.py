@@ -344,6 +344,7 @@ def test_two_processes_at_once(server, home):
     assert (home / "table.csv").read_bytes() == CONTENT
 
 
+@pytest.mark.slow
 def test_process_killed_in_mid_download_leaves_nothing(server, home):
     sent, killed = threading.Event(), threading.Event()
 

@@ -116,6 +116,7 @@ def test_a_path_leaves_less_and_less_of_the_violation(data, gaps, sex, booster, 
     assert alone.alpha_ == 0.5
 
 
+@pytest.mark.slow
 def test_the_weakest_strength_that_is_fair_enough(data, sex):
     free = OTFBoostingClassifier(alpha=0, **SMALL).fit(data.X, data.y)
     clf = OTFBoostingClassifier(max_violation=0.2, random_state=0, **SMALL)

@@ -91,6 +91,7 @@ def test_a_fair_model_is_regularised_as_much_next_to_its_loss(people):
     np.testing.assert_allclose(fair.coef_, free.coef_, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_adam_has_the_ridge_of_l_bfgs(people):
     X, y, _ = people
     loop = {"solver": "adam", "epochs": 60, "learning_rate": 0.02, "random_state": 0}
@@ -249,6 +250,7 @@ def test_in_batch_mode_score_stays_in_the_batch(people):
         OTFClassifier(mode="batch").fit(X, y, sensitive_features=S["sex"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("share", "limit"), [(0.0, 0.15), (0.3, 0.22)])
 def test_max_violation_finds_the_weakest_alpha_that_meets_it(people, share, limit):
     X, y, S = people
@@ -265,6 +267,7 @@ def test_max_violation_finds_the_weakest_alpha_that_meets_it(people, share, limi
     assert all(record["bound"] > limit for record in m.search_[:chosen])
 
 
+@pytest.mark.slow
 def test_the_violation_is_that_of_models_which_were_not_trained_on_who_judges(people):
     # Each fold trained by hand.
     X, y, S = people
@@ -286,6 +289,7 @@ def test_the_violation_is_that_of_models_which_were_not_trained_on_who_judges(pe
     np.testing.assert_allclose(m.coef_, whole.coef_, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_training_people_do_not_tell_what_holds_for_others(people):
     # Too few people to promise 0.05: said, where the training people would have agreed.
     X, y, S = people
@@ -298,6 +302,7 @@ def test_the_training_people_do_not_tell_what_holds_for_others(people):
     assert said[0].filename == __file__
 
 
+@pytest.mark.slow
 def test_differences_of_means_are_a_criterion(people):
     X, y, S = people
     m = OTFClassifier("equalized_odds", max_violation=0.12, criterion="difference")
@@ -314,6 +319,7 @@ def test_differences_of_means_are_a_criterion(people):
         OTFClassifier(own, criterion="difference").fit(X, y, sensitive_features=S["sex"].to_numpy())
 
 
+@pytest.mark.slow
 def test_a_geometry_of_all_people_serves_those_who_train(people):
     X, y, S = people
     X, y, sex = X[:600], y[:600], S["sex"][:600]
@@ -412,6 +418,7 @@ def test_cost_features_and_geometry_say_who_is_alike(people):
         OTFClassifier(cost_features=["nobody"]).fit(X, y, sensitive_features=sex)
 
 
+@pytest.mark.slow
 def test_cost_and_scale_are_those_of_the_geometry(people):
     X, y, S = people
     sex = S["sex"]
@@ -630,6 +637,7 @@ def test_the_published_ascent_does_not_make_things_worse(people):
     assert fair.history_[-1]["penalty"] >= 0
 
 
+@pytest.mark.slow
 def test_people_held_out_are_not_trained_on(people):
     X, y, S = people
     settings = {"max_violation": 0.99, "random_state": 0}  # met without any fairness
@@ -639,6 +647,7 @@ def test_people_held_out_are_not_trained_on(people):
     assert np.abs(m.coef_ - whole.coef_).max() > 1e-2
 
 
+@pytest.mark.slow
 def test_what_was_chosen_ends_the_history(people):
     X, y, S = people
     m = OTFClassifier(max_violation=0.15).fit(X, y, sensitive_features=S["sex"])
@@ -660,6 +669,7 @@ def test_of_a_warm_and_a_cold_start_the_history_tells_the_one_that_was_kept(peop
         assert len(m.history_) <= m.n_iter_ + 1  # what is kept may be told once more
 
 
+@pytest.mark.slow
 def test_adam_says_whether_it_settled(people):
     X, y, S = people
     short, long = (
@@ -671,6 +681,7 @@ def test_adam_says_whether_it_settled(people):
     assert (short, long) == (False, True)
 
 
+@pytest.mark.slow
 def test_after_a_search_adam_speaks_of_the_strength_that_was_chosen(people):
     X, y, S = people
     m = OTFClassifier(solver="adam", epochs=10, learning_rate=0.05, random_state=0, balance=20.0)
@@ -743,6 +754,7 @@ def test_weights_are_copies_to_a_strong_penalty_with_a_kink_for_each_label(seed)
     np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_every_strength_of_a_search_starts_from_the_same_seed(monkeypatch):
     rng = np.random.default_rng(0)
     X, groups = rng.normal(size=(80, 2)), rng.choice(["a", "b"], 80)
