@@ -32,14 +32,7 @@ class WithAttribute(SuppliesAttribute, FairDecisions):
             return super().fit(X, y, sensitive_features, sample_weight)
 
 
-def expected_failures(estimator):
-    return {}
-
-
-@parametrize_with_checks(
-    [WithAttribute(LogisticRegression(), max_difference=1.0, cv=2)],
-    expected_failed_checks=expected_failures,
-)
+@parametrize_with_checks([WithAttribute(LogisticRegression(), max_difference=1.0, cv=2)])
 def test_scikit_learn(estimator, check):
     check(estimator)
 
