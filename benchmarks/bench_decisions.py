@@ -3,7 +3,7 @@
     python benchmarks/bench_decisions.py --datasets adult/sex bank/age_binned --methods margin plain
     PYTHONPATH=folder/of/error-parity python benchmarks/bench_decisions.py --methods error_parity
 
-Tables are split 70/30 by the seeds; of ACSIncome, 60000 people of one part train and 150000 of the
+Tables are split 70/30 by the seeds; of ACSIncome, 120000 people of one part train and 150000 of the
 other test. What is done already is read from the file, which is rewritten in one step after every
 run, so that a run that was stopped goes on. docs/decisions.py makes the tables and the figure.
 
@@ -47,7 +47,7 @@ TABLES = (
     "adult/sex", "adult/race", "bank/age_binned", "dutch/sex", "diabetes/gender",
     "acs_income/sex", "acs_income/race", "adult_all/sex",
 )  # fmt: skip
-TRAIN, TEST = 60_000, 150_000  # people of ACSIncome
+TRAIN, TEST = 120_000, 150_000  # people of ACSIncome
 LIMITS = {"demographic_parity": (0.05, 0.02, 0.01), "equalized_odds": (0.05, 0.02)}
 ALPHAS = (0.7, 0.9, 0.97, 0.99, 0.999)
 SMALLER = {"n_estimators": 200, "max_depth": 5}  # booster

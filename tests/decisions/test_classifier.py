@@ -237,11 +237,12 @@ def test_costs_of_errors_are_a_threshold():
 
 
 def test_ties_are_broken_by_features_where_that_is_asked_for():
-    # Four scores only: decisions of a whole score at a time can't be within the limit.
+    # Four scores only, of a third, two thirds, a half and a half of a group: decisions of whole
+    # scores at a time are within the limit only where nobody, or everybody, is decided for.
     rng = np.random.default_rng(0)
     n = 4000
     s = np.where(rng.uniform(size=n) < 0.5, "u", "v")
-    kind = rng.integers(0, 2, n) + 2 * (s == "u")
+    kind = (rng.uniform(size=n) < np.where(s == "u", 1 / 3, 1 / 2)) + 2 * (s == "u")
     X = pd.DataFrame({"kind": kind.astype(float), "person": rng.permutation(n)})
     y = (rng.uniform(size=n) < 0.2 + 0.2 * kind).astype(int)
 

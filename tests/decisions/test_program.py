@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -73,7 +75,7 @@ def test_limits_that_nobody_can_meet_are_said_to_be_missed():
     v = np.tile([1.0, 1.0], (50, 1))
     limits = inequalities([Family("a", np.arange(2), 0.0)], np.zeros(2), np.full(2, 0.5))
     apart = np.array([0.5, -0.5])
-    shifted = type(limits)(limits.rows, limits.free, limits.bound - limits.rows @ apart)
+    shifted = replace(limits, bound=limits.bound - limits.rows @ apart)
     found = decide(np.linspace(-0.5, 0.5, 50), v, np.ones(50), shifted)
     assert found.missed == pytest.approx(0.5)
 

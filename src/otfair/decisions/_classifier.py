@@ -36,12 +36,13 @@ from otfair.decisions._calibration import calibrated, learn_calibration
 from otfair.decisions._groups import Block
 from otfair.decisions._limits import Family
 from otfair.decisions._margin import Promise, errors, keep_promise
-from otfair.decisions._people import Folds, folds_of, jitter, read_X, take
+from otfair.decisions._people import Folds, averaged, folds_of, jitter, read_X, take
 from otfair.decisions._report import GroupRate, accuracy, measured, met, rates_of, warn
 from otfair.decisions._rows import Limit, Row, families_of, known_values, read_rows
 from otfair.decisions._settings import check_settings, threshold_of
+from otfair.decisions._smooth import Sample
 from otfair.decisions._stored import check_stored
-from otfair.decisions._tuning import Sample, tune
+from otfair.decisions._tuning import tune
 from otfair.notions import STORED_NOTIONS, Notion, as_encoded, as_notion, known_sensitive
 from otfair.tables import TableEncoder, known_rows, same_people, take_rows, two_classes
 
@@ -258,6 +259,9 @@ class FairDecisions(
             expected = self._known(sensitive_features, scores)
         else:
             expected = self._cross_fit_groups(X, values, weight * known, folds, scores)
+            final = self._scores(self.estimator_, X)
+            alike = np.column_stack([final, self._expected(X, final)])
+            scores, expected = averaged(alike, scores, expected)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
@@ -271,7 +275,7 @@ class FairDecisions(
         sample = Sample(gain, expected / shares, values / shares, weight, soft)
         promise = self._tune(sample, families)
         self.duals_ = promise.rule.duals / shares
-        self.limits_met_ = met(promise, families)
+        self.limits_met_ = met(sample, promise, families)
         self.confidence_ = float(promise.confidence)
         before = own if soft else (own > threshold_of(self)).astype(np.float64)
         self.groups_ = rates_of(sample, promise, rows, before)
@@ -500,10 +504,12 @@ class FairDecisions(
             return expected
         self.encoder_ = TableEncoder().fit(X)
         features = self.encoder_.transform(X)
+        self.blocks_ = _groups.learn(self.rows_, values, features, weight)
+        if _groups.is_steady(values, features, weight):
+            return _groups.predict(self.rows_, self.blocks_, features, scores)
         for train, test in folds:
             blocks = _groups.learn(self.rows_, values[train], features[train], weight[train])
             expected[test] = _groups.predict(self.rows_, blocks, features[test], scores[test])
-        self.blocks_ = _groups.learn(self.rows_, values, features, weight)
         return expected
 
     def _known(self, sensitive: Array, scores: np.ndarray) -> np.ndarray:
@@ -520,6 +526,13 @@ class FairDecisions(
             out[known] = known_values(notion, self.rows_, some, scores[known])
         return out
 
+    def _expected(self, X: Array, scores: np.ndarray) -> np.ndarray:
+        """Return the rows that people are expected to have, (n, d), by their features."""
+        if self.group_estimator is not None:
+            return _groups.predict_by(self.group_models_, self.rows_, X, scores)
+        features = self.encoder_.transform(X)
+        return _groups.predict(self.rows_, self.blocks_, features, scores)
+
     def _priced(self, X: Array, sensitive: Array) -> tuple[np.ndarray, np.ndarray]:
         """Return the scores of people, and the price of their expected groups."""
         check_is_fitted(self)
@@ -528,11 +541,8 @@ class FairDecisions(
         if self.use_sensitive:
             scores = calibrated(scores, self._known(sensitive, scores), self.calibration_)
             expected = self._known(sensitive, scores)
-        elif self.group_estimator is not None:
-            expected = _groups.predict_by(self.group_models_, self.rows_, X, scores)
         else:
-            features = self.encoder_.transform(X)
-            expected = _groups.predict(self.rows_, self.blocks_, features, scores)
+            expected = self._expected(X, scores)
         price = expected @ self.duals_
         return scores, price - jitter(X, self.random_state) if self.ties == "random" else price
 

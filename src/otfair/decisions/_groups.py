@@ -21,6 +21,8 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from otfair.decisions._people import take
 from otfair.decisions._rows import Row
 
+ENOUGH = 10  # people of the smallest group for each feature
+
 
 @dataclass(frozen=True)
 class Block:
@@ -55,6 +57,15 @@ def learn(
             model = Ridge(1.0).fit(features[inside], part[inside, 0], weight[inside])
             learnt.append(Block(own, False, model.coef_[None], np.atleast_1d(model.intercept_)))
     return learnt
+
+
+def is_steady(values: np.ndarray, features: np.ndarray, weight: np.ndarray) -> bool:
+    """Whether a default model sees those who trained it much as it sees new people.
+
+    Then they need no folds, and tune the rule by the very model that new people get.
+    """
+    people = (values[weight > 0] != 0).sum(0)
+    return bool(people.min() >= ENOUGH * features.shape[1])
 
 
 def _learn_groups(

@@ -101,6 +101,8 @@ class Inequalities:
     rows: np.ndarray  # L, (k, d)
     free: np.ndarray  # M, (k, f)
     bound: np.ndarray  # q, (k,)
+    compared: np.ndarray  # (m, d) 1 for the rows of a family that are compared with one another
+    subsidised: np.ndarray  # (m,) whether its prices may add up to less than 0: it has a ratio
 
 
 def inequalities(families: Sequence[Family], margin: np.ndarray, rates: np.ndarray) -> Inequalities:
@@ -111,7 +113,15 @@ def inequalities(families: Sequence[Family], margin: np.ndarray, rates: np.ndarr
     for j, part in enumerate(M):
         free[start : start + len(part), 2 * j : 2 * j + 2] = part
         start += len(part)
-    return Inequalities(np.concatenate(L), free[:, (free != 0).any(0)], np.concatenate(q))
+    several = [family for family in families if family.target is None]
+    compared = np.array([np.isin(np.arange(len(rates)), family.rows) for family in several])
+    return Inequalities(
+        rows=np.concatenate(L),
+        free=free[:, (free != 0).any(0)],
+        bound=np.concatenate(q),
+        compared=compared.reshape(len(several), len(rates)).astype(np.float64),
+        subsidised=np.array([family.ratio is not None for family in several], dtype=bool),
+    )
 
 
 def excess(families: Sequence[Family], rates: np.ndarray, margin: np.ndarray) -> np.ndarray:

@@ -14,12 +14,13 @@ import numpy as np
 from scipy.special import ndtri
 
 from otfair.decisions._limits import Family, excess
-from otfair.decisions._tuning import Rule, Sample, tune
+from otfair.decisions._smooth import Sample
+from otfair.decisions._tuning import Rule, some_people, tune
 
 DRAWS = 4000
 TRIES = 8  # multiples tried
-TRIED = 60_000  # people with whom they are, at most
-FEW = 50  # people of a group, with fewer of whom all people are
+LAST_TRIES = 2  # with all people, where a part of them found one that is nearly right
+WIDEST = 4.0  # of them
 CLOSE = 0.01  # of the confidence asked for
 # By how much a model of groups is off, as a rate (0.03 on ACSIncome, by race). Groups in which
 # the error of sampling is larger are judged by the model rather than by the few who are there.
@@ -38,24 +39,27 @@ class Promise:
     needed: np.ndarray  # (d,) people it would take for those that are not
 
 
-def errors(sample: Sample, rates: np.ndarray, outcome: np.ndarray) -> np.ndarray:
-    """Return the standard error of each row's value, (d,), by the people who tuned it."""
-    w, v = sample.weight, sample.observed
-    counts = (w @ (v != 0)) ** 2 / np.maximum(w**2 @ (v != 0), 1e-300)  # (d,) people, effectively
-    total = w.sum()
-    error = np.empty(len(rates))
-    for c, column in enumerate(v.T):
-        inside = column != 0
-        if np.ptp(column[inside]) == 0:  # a rate: the mean in a group
-            mean = rates[c]
-            spread = float(w[inside] @ (outcome[inside] - mean) ** 2 / w[inside].sum())
-            # Two more of each outcome, so that rates of 0 and 1 are not taken for certain.
-            n = counts[c]
-            error[c] = np.sqrt((spread * n + 1.0) / (n + 4) / max(n, 1.0))
-        else:
-            moved = w * (column * outcome - rates[c])
-            error[c] = np.sqrt(moved @ moved) / total
-    return error
+def errors(
+    sample: Sample, rates: np.ndarray, outcome: np.ndarray, people: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the standard error of each row's value, (d,), by the people who tuned it.
+
+    `people`, (d,), is how many there are in all, where the sample is a part of them.
+    """
+    w = sample.weight / sample.weight.sum()
+    n = np.maximum(sample.people if people is None else people, 1.0)
+    moments = np.column_stack([w, w * outcome, w * outcome**2])
+    size, first, second = (sample.observed.T @ moments).T  # (d,) each
+    # A rate is the mean in a group: here the values of rows cancel.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.maximum(second - 2 * rates * first + rates**2 * size, 0.0) / size
+    # Two more of each outcome, so that rates of 0 and 1 are not taken for certain.
+    error = np.sqrt((spread * n + 1.0) / (n + 4) / n)
+    for c in np.flatnonzero(~sample.is_rate):  # means over all people, of whom others have 0
+        column = sample.observed[:, c]
+        square = float(w @ (column * outcome - rates[c]) ** 2)
+        error[c] = np.sqrt(square * w[column != 0].sum() / n[c])
+    return np.asarray(error)
 
 
 def keep_promise(
@@ -65,43 +69,47 @@ def keep_promise(
     d = sample.observed.shape[1]
     draws = np.random.default_rng(0).standard_normal((DRAWS, d))
     free = sample.outcome(np.zeros(d))
-    own = errors(sample, sample.rates(free), free)
+    rates = sample.rates(free)
+    own = errors(sample, rates, free)
     error = own * np.sqrt(1 + 1 / share)
-    kept, needed = _promised(sample, families, sample.rates(free), error, draws, confidence)
+    kept, needed = _promised(sample, families, rates, error, draws, confidence)
     # Groups that are too small to be promised anything are judged by the model, too.
     trust = np.where(kept, 1.0, MODEL_ERROR**2 / (MODEL_ERROR**2 + own**2))
-    believed = replace(sample, observed=trust * sample.observed + (1 - trust) * sample.predicted)
+    believed = replace(sample, trust=trust)
     judged = [part for family in families if (part := family.only(kept)) is not None]
-    whole = np.full(d, np.inf)  # margins that leave equal rates only
 
     def margins(multiple: float) -> np.ndarray:
         out = np.where(kept, multiple * error, 0.0)
-        for family in families:  # of which nothing can be promised: as near as can be
+        for family in families:  # of which nothing can be promised: half of the limit
             if not kept[family.rows].any():
-                out[family.rows] = whole[family.rows]
+                out[family.rows] = family.widest(rates) / 2
         return out
 
     def sure(people: Sample, rule: Rule) -> float:
         outcome = people.outcome(rule.duals)
         rates = people.rates(outcome)
-        fewer = np.sqrt(len(people.gain) / len(sample.gain) * (1 + 1 / share))
-        new = rates + errors(people, rates, outcome) * fewer * draws
+        new = rates + errors(people, rates, outcome, sample.people) * np.sqrt(1 + 1 / share) * draws
         return float((excess(judged or families, new, np.zeros(d)) <= 0).mean())
 
     def tried(people: Sample, multiple: float, start: Rule | None = None) -> _Tried:
         rule = tune(people, families, margins(multiple), start)
         return _Tried(multiple, rule, sure(people, rule))
 
-    some = _some(believed)
-    best = tried(some, 0.0)
-    if judged and best.sure < confidence:
+    def enough(
+        people: Sample, tries: int, multiple: float = 0.0, start: Rule | None = None
+    ) -> _Tried:
+        first = tried(people, multiple, start)
+        if not judged or first.sure >= confidence:
+            return first
         # Where margins leave equal rates only, more of them changes nothing.
-        widest = max(f.widest(best.rule.rates) / error[f.rows].min() for f in judged)
-        best = _search(lambda k, start: tried(some, k, start), best, min(4.0, widest), confidence)
+        widest = max(f.widest(first.rule.rates) / error[f.rows].min() for f in judged)
+        most = min(WIDEST, widest)
+        return _search(lambda k: tried(people, k, start), first, most, confidence, tries)
+
+    some = some_people(believed)
+    best = enough(some, TRIES)
     if some is not believed:
-        best = tried(believed, best.multiple, best.rule)
-        if judged and best.sure < confidence:
-            best = tried(believed, 1.1 * best.multiple, best.rule)
+        best = enough(believed, LAST_TRIES, best.multiple, best.rule)
     return Promise(best.rule, margins(best.multiple), error, best.sure, kept, needed)
 
 
@@ -113,12 +121,12 @@ class _Tried:
 
 
 def _search(
-    tried: Callable[[float, Rule], _Tried], first: _Tried, high: float, confidence: float
+    tried: Callable[[float], _Tried], first: _Tried, high: float, confidence: float, tries: int
 ) -> _Tried:
     """Return the smallest multiple found that is sure enough, or else the surest."""
     best, low, found = first, first.multiple, [first]
-    for _ in range(TRIES):
-        now = tried(_next(found, low, high, confidence), best.rule)
+    for _ in range(tries):
+        now = tried(_next(found, low, high, confidence))
         found.append(now)
         if now.sure >= confidence:
             high, best = now.multiple, now
@@ -133,24 +141,10 @@ def _search(
     return best
 
 
-def _some(sample: Sample) -> Sample:
-    """Return a part of many people to try multiples with, in which no group is too small."""
-    n = len(sample.gain)
-    if n <= TRIED:
-        return sample
-    rows = np.random.default_rng(0).choice(n, TRIED, replace=False)
-    if ((sample.observed[rows] != 0).sum(0) < FEW).any():
-        return sample
-    return replace(
-        sample, gain=sample.gain[rows], predicted=sample.predicted[rows],
-        observed=sample.observed[rows], weight=sample.weight[rows],
-    )  # fmt: skip
-
-
 def _next(found: Sequence[_Tried], low: float, high: float, aim: float) -> float:
     """Return the multiple to try, by a line through the last two in normal quantiles."""
     if len(found) == 1:
-        return min(float(ndtri(0.5 + aim / 2) / np.sqrt(2)), high)
+        return min(max(float(ndtri(0.5 + aim / 2) / np.sqrt(2)), 1.1 * low), high)
     (a, p), (b, q) = ((one.multiple, one.sure) for one in found[-2:])
     za, zb, zt = (float(ndtri(min(max(x, 1e-3), 0.999))) for x in (p, q, aim + CLOSE / 2))
     guess = a + (zt - za) * (b - a) / (zb - za) if zb != za else np.nan

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, check_array
 
@@ -53,6 +54,22 @@ def read_X(X: Any, sparse: bool) -> Any:
 def take(X: Any, index: np.ndarray) -> Any:
     """Return some rows of a table or array."""
     return _safe_indexing(X, index)
+
+
+def averaged(final: np.ndarray, *values: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return values of people, (n,) or (n, d), with their mean for all who are alike.
+
+    Alike are those of whom the final models say the same, (n, m). Models of folds differ a little,
+    but new people who are alike have one decision.
+    """
+    hashed = pd.util.hash_pandas_object(pd.DataFrame(final), index=False).to_numpy()
+    first, alike, size = np.unique(hashed, return_inverse=True, return_counts=True)
+    if len(first) == len(alike):
+        return values
+    inside = scipy.sparse.csr_array(
+        (1.0 / size[alike], alike, np.arange(len(alike) + 1)), shape=(len(alike), len(first))
+    )
+    return tuple(np.asarray(inside.T @ value)[alike] for value in values)
 
 
 def jitter(X: Array, seed: int) -> np.ndarray:

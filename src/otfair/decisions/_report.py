@@ -12,7 +12,8 @@ from scipy.special import ndtri
 from otfair.decisions._limits import Family, excess
 from otfair.decisions._margin import Promise, errors
 from otfair.decisions._rows import Row
-from otfair.decisions._tuning import Sample
+from otfair.decisions._smooth import Sample
+from otfair.decisions._tuning import TOLERANCE
 from otfair.metrics import LimitWarning
 
 TIED = 0.002  # a share of people with one margin that may be why limits are missed
@@ -86,10 +87,9 @@ def measured(sample: Sample, families: Sequence[Family], outcome: np.ndarray) ->
     }
 
 
-def met(promise: Promise, families: Sequence[Family]) -> bool:
+def met(sample: Sample, promise: Promise, families: Sequence[Family]) -> bool:
     """Whether the people who tuned a rule meet the limits, whatever margin is kept from them."""
-    rule = promise.rule
-    return bool(excess(families, rule.rates, np.zeros(len(rule.rates))) <= rule.grain)
+    return bool(excess(families, promise.rule.rates, -sample.grain) <= TOLERANCE)
 
 
 def warn(

@@ -1,54 +1,31 @@
 """Duals whose rule meets limits for people as observed, not as a model of groups sees them.
 
-Maths: docs/decisions.md, section "As observed". The program speaks of predicted rates. Its limits
-are moved by s, observed minus predicted, until the rule that it gives has s itself: a fixed point.
-Plain repetition does not settle where groups are small, so Anderson's acceleration mixes the last
-few steps; limits that are still missed are drawn in.
+Maths: docs/decisions.md, section "As observed". The linear program of predicted rates gives the
+first rule, with its limits moved by what is observed less what is predicted. From there a smooth
+program of observed rates is solved, with decisions ever less smooth; what whole decisions then
+differ by moves its limits in turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
-from otfair.decisions._limits import Family, excess, inequalities
+from otfair.decisions._limits import Family, Inequalities, excess, inequalities
 from otfair.decisions._program import decide, project
+from otfair.decisions._smooth import Sample, polish, smoothed
 
-STEPS = 40  # programs solved at most
+MANY = 60_000  # people, of more than whom a part finds the first rule
+SOME = 5_000  # of each group, in such a part
+SHIFTS = 2  # linear programs solved at most
+WIDTHS = (0.03, 0.01, 0.003)  # of the boundary, in scores
+STEPS = 8  # smooth programs solved at most, after these, for limits that are still missed
+FINER = 4  # of them, after which the boundary is three times sharper
 MOST = 20_000  # people near the boundary, by whom limits must be met
-FARTHEST = 10  # times a step that the acceleration may go
-MEMORY = 5  # of the acceleration
-PATIENCE = 4  # steps without a better rule after which the best is taken
-ENOUGH = 1e-5  # of gain, that makes a rule better
 TOLERANCE = 1e-9  # by which limits may be missed
-SOFT = 1e-6  # the same for scores, which are found by a solver of smooth functions
-
-
-@dataclass(frozen=True)
-class Sample:
-    """The people who tune a rule."""
-
-    gain: np.ndarray  # a, (n,): what a decision gains; or scores, where these are made fair
-    predicted: np.ndarray  # v, (n, d)
-    observed: np.ndarray  # (n, d)
-    weight: np.ndarray  # (n,)
-    soft: bool = False  # whether the rule makes scores instead of decisions
-
-    def outcome(self, duals: np.ndarray) -> np.ndarray:
-        """Return the decisions that duals make, 0 or 1, or the scores, (n,)."""
-        margin = self.gain - self.predicted @ duals
-        return np.asarray(np.clip(margin, 0.0, 1.0) if self.soft else margin > 0, dtype=np.float64)
-
-    def rates(self, outcome: np.ndarray) -> np.ndarray:
-        """Return the observed value of each row, (d,)."""
-        return np.asarray(self.observed.T @ (self.weight * outcome / self.weight.sum()))
-
-    def value(self, outcome: np.ndarray) -> float:
-        """Return the mean gain of decisions, or of scores."""
-        gain = self.gain * outcome - (outcome**2 / 2 if self.soft else 0.0)
-        return float(self.weight @ gain / self.weight.sum())
 
 
 @dataclass(frozen=True)
@@ -56,21 +33,26 @@ class Rule:
     """Duals, and how those who tuned them fare."""
 
     duals: np.ndarray  # mu, (d,)
-    shift: np.ndarray  # s, (d,)
     rates: np.ndarray  # (d,), as observed
     value: float  # mean gain
     excess: float  # by how much limits are missed; at most 0 where they are met
-    grain: float  # what the decision about one person can change of a rate
-
-    @property
-    def met(self) -> bool:
-        """Whether limits are met by those who tuned the rule, as nearly as whole people can."""
-        return self.excess <= self.grain
+    met: bool  # whether limits are met, as nearly as whole people can
 
     @property
     def strict(self) -> bool:
         """Whether limits are met to the last person."""
         return self.excess <= TOLERANCE
+
+    @property
+    def worth(self) -> float:
+        """Gain, less as much as limits are missed by."""
+        return self.value - max(self.excess, 0.0)
+
+    def better(self, other: Rule) -> Rule:
+        """Return the rule that is worth more if both meet the limits, or else misses them less."""
+        if self.met and other.met:
+            return self if self.worth > other.worth else other
+        return self if self.excess < other.excess else other
 
 
 def tune(
@@ -80,73 +62,78 @@ def tune(
 
     `margin`, (d,), is kept from every limit. The rule of similar limits saves time.
     """
-    grain = SOFT if sample.soft else _grain(sample)
+    zero = np.zeros_like(margin)
 
-    def judged(duals: np.ndarray, shift: np.ndarray) -> Rule:
+    def judged(duals: np.ndarray) -> Rule:
         outcome = sample.outcome(duals)
         rates = sample.rates(outcome)
         missed = float(excess(families, rates, margin))
-        return Rule(duals, shift, rates, sample.value(outcome), missed, grain)
+        met = bool(excess(families, rates, margin - sample.grain) <= TOLERANCE)
+        return Rule(duals, rates, sample.value(outcome), missed, met)
 
-    zero = np.zeros_like(margin)
-    best = now = judged(zero, zero)
-    if best.strict:
-        return best
-    shift, duals = zero, None
+    def limits(rule: Rule, shift: np.ndarray, drawn: float = 0.0) -> Inequalities:
+        """Return the limits for rates that come out higher by `shift`."""
+        found = inequalities(families, margin + drawn, rule.rates)
+        return replace(found, bound=found.bound - found.rows @ shift)
+
+    rules = [judged(zero)]
+    if rules[0].strict:
+        return rules[0]
+    if start is None and (some := some_people(sample)) is not sample:
+        start = tune(some, families, margin)
     if start is not None:
-        shift, duals = start.shift, start.duals
-        now = judged(start.duals, shift)
-    drawn, since = zero, 0
-    earlier: list[tuple[np.ndarray, np.ndarray]] = []
-    for _ in range(STEPS):
-        limits = inequalities(families, margin + drawn, now.rates)
-        limits = replace(limits, bound=limits.bound - limits.rows @ shift)
-        problem = (sample.gain, sample.predicted, sample.weight, limits, duals)
-        found = (
-            project(*problem) if sample.soft else decide(*problem, most=MOST if earlier else None)
-        )
-        if found.missed > TOLERANCE and earlier:  # the last move asked for what nobody can give
-            shift = 0.5 * (shift + earlier[-1][0])
-            continue
-        duals = found.duals
-        now = judged(duals, shift)
-        since += 1
-        if _is_better(now, best):
-            since = 0 if not best.strict or now.value > best.value + ENOUGH else since
-            best = now
-        if since >= (PATIENCE if best.strict else 3 * PATIENCE) and best.met:
+        rules.append(judged(start.duals))
+    else:
+        rules += _programs(sample, limits, judged, rules[0])
+    # A rule of similar limits, or of a part of the people, is nearly right already.
+    for width in WIDTHS if start is None else WIDTHS[-1:]:
+        now = max(rules[1:], key=lambda rule: rule.worth)
+        rules.append(judged(polish(sample, limits(now, zero), now.duals, width)))
+    now, drawn = max(rules[1:], key=lambda rule: rule.worth), 0.0
+    for step in range(STEPS):
+        if step and now.strict:  # the first step takes what whole decisions leave of a limit
             break
-        move = now.rates - found.rates - shift
-        if not best.strict and since > PATIENCE:
-            drawn = drawn + max(now.excess, 0.0) / 2
-        earlier.append((shift, move))
-        shift = _accelerated(earlier[-MEMORY - 1 :])
-    return best
+        if step == FINER:
+            width /= 3
+        shift = now.rates - smoothed(sample, now.duals, width).rates
+        now = judged(polish(sample, limits(now, shift, drawn), now.duals, width))
+        rules.append(now)
+        drawn += max(now.excess, 0.0) / 2
+    return reduce(lambda best, rule: rule.better(best), rules)
 
 
-def _is_better(new: Rule, old: Rule) -> bool:
-    """Whether a rule misses limits less, or gains more where both meet them."""
-    if new.strict and old.strict:
-        return new.value > old.value
-    return new.strict or (not old.strict and new.excess < old.excess)
+def some_people(sample: Sample) -> Sample:
+    """Return fewer people of large groups, who weigh more; or all, where that saves little."""
+    n = len(sample.gain)
+    if n <= MANY:
+        return sample
+    inside = sample.observed != 0
+    chance = np.where(inside, SOME / np.maximum(inside.sum(0), 1), 0.0).max(1)  # (n,)
+    chance = np.clip(chance, SOME / n, 1.0)
+    rows = np.flatnonzero(np.random.default_rng(0).uniform(size=n) < chance)
+    if len(rows) > n / 2:
+        return sample
+    some = sample.take(rows)
+    return replace(some, weight=some.weight / chance[rows])
 
 
-def _grain(sample: Sample) -> float:
-    """Return the largest share that one person has in a rate."""
-    largest = (np.abs(sample.observed) * sample.weight[:, None]).max()
-    return float(largest / sample.weight.sum())
-
-
-def _accelerated(earlier: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """Return the next point: the mixture of earlier points whose moves cancel best, moved."""
-    points, moves = (np.array(part) for part in zip(*earlier))  # (k, d) each
-    point, move = points[-1], moves[-1]
-    if len(points) == 1:
-        return np.asarray(point + move)
-    X, F = (point - points[:-1]).T, (move - moves[:-1]).T  # (d, k - 1)
-    A = F.T @ F
-    mixture = np.linalg.lstsq(A + 1e-8 * np.trace(A) * np.eye(len(A)), F.T @ move, rcond=None)[0]
-    mixed = point + move - (X + F) @ mixture
-    # Steps that changed nothing tell nothing, and would be mixed to go anywhere.
-    far = np.abs(mixed - point).max() > FARTHEST * np.abs(moves).max()
-    return np.asarray(point + move if far else mixed)
+def _programs(
+    sample: Sample,
+    limits: Callable[[Rule, np.ndarray], Inequalities],
+    judged: Callable[[np.ndarray], Rule],
+    rule: Rule,
+) -> Iterator[Rule]:
+    """Yield rules of programs whose limits are moved by what is observed less what is predicted."""
+    shift, duals = np.zeros_like(rule.rates), None
+    for step in range(1 if sample.soft else SHIFTS):
+        people = (sample.gain, sample.predicted, sample.weight, limits(rule, shift))
+        if sample.soft:
+            found = project(*people)
+        else:
+            found = decide(*people, duals, most=MOST if step else None)
+        if step and found.missed > TOLERANCE:  # the move asked for what nobody can give
+            return
+        duals = found.duals
+        rule = judged(duals)
+        yield rule
+        shift = rule.rates - found.rates
