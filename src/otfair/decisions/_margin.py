@@ -19,7 +19,7 @@ from otfair.decisions._tuning import Rule, some_people, tune
 
 DRAWS = 4000
 TRIES = 8  # multiples tried
-LAST_TRIES = 2  # with all people, where a part of them found one that is nearly right
+LAST_TRIES = 4  # with all people, where a part of them found one that is nearly right
 WIDEST = 4.0  # of them
 CLOSE = 0.01  # of the confidence asked for
 # By how much a model of groups is off, as a rate (0.03 on ACSIncome, by race). Groups in which

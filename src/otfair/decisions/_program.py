@@ -108,7 +108,6 @@ def project(
     vectors: np.ndarray,
     weight: np.ndarray,
     limits: Inequalities,
-    start: np.ndarray | None = None,
 ) -> Solved:
     """Find the scores in [0, 1] that are nearest in squares: f = clip(h - v' mu, 0, 1).
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import count, islice
 
 import numpy as np
 
@@ -20,7 +21,8 @@ from otfair.decisions._smooth import Sample, polish, smoothed
 
 MANY = 60_000  # people, of more than whom a part finds the first rule
 SOME = 5_000  # of each group, in such a part
-SHIFTS = 2  # linear programs solved at most
+SHIFTS = 4  # linear programs solved first
+MORE_SHIFTS = 8  # solved at most where no rule is found that meets the limits
 WIDTHS = (0.03, 0.01, 0.003)  # of the boundary, in scores
 STEPS = 8  # smooth programs solved at most, after these, for limits that are still missed
 FINER = 4  # of them, after which the boundary is three times sharper
@@ -81,10 +83,8 @@ def tune(
         return rules[0]
     if start is None and (some := some_people(sample)) is not sample:
         start = tune(some, families, margin)
-    if start is not None:
-        rules.append(judged(start.duals))
-    else:
-        rules += _programs(sample, limits, judged, rules[0])
+    programs = _programs(sample, limits, judged, rules[0])
+    rules += islice(programs, SHIFTS) if start is None else [judged(start.duals)]
     # A rule of similar limits, or of a part of the people, is nearly right already.
     for width in WIDTHS if start is None else WIDTHS[-1:]:
         now = max(rules[1:], key=lambda rule: rule.worth)
@@ -99,6 +99,8 @@ def tune(
         now = judged(polish(sample, limits(now, shift, drawn), now.duals, width))
         rules.append(now)
         drawn += max(now.excess, 0.0) / 2
+    if not any(rule.met for rule in rules):
+        rules += islice(programs, MORE_SHIFTS)
     return reduce(lambda best, rule: rule.better(best), rules)
 
 
@@ -125,7 +127,7 @@ def _programs(
 ) -> Iterator[Rule]:
     """Yield rules of programs whose limits are moved by what is observed less what is predicted."""
     shift, duals = np.zeros_like(rule.rates), None
-    for step in range(1 if sample.soft else SHIFTS):
+    for step in count():
         people = (sample.gain, sample.predicted, sample.weight, limits(rule, shift))
         if sample.soft:
             found = project(*people)
