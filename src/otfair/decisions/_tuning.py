@@ -17,7 +17,7 @@ import numpy as np
 
 from otfair.decisions._limits import Family, Inequalities, excess, inequalities
 from otfair.decisions._program import decide, project
-from otfair.decisions._smooth import Sample, polish, smoothed
+from otfair.decisions._smooth import PRICE, Sample, polish, smoothed
 
 MANY = 60_000  # people, of more than whom a part finds the first rule
 SOME = 5_000  # of each group, in such a part
@@ -45,15 +45,14 @@ class Rule:
         """Whether limits are met to the last person."""
         return self.excess <= TOLERANCE
 
-    @property
-    def worth(self) -> float:
-        """Gain, less as much as limits are missed by."""
-        return self.value - max(self.excess, 0.0)
+    def worth(self, price: float = 1.0) -> float:
+        """Return the gain, less a price for what limits are missed by."""
+        return self.value - price * max(self.excess, 0.0)
 
     def better(self, other: Rule) -> Rule:
         """Return the rule that is worth more if both meet the limits, or else misses them less."""
         if self.met and other.met:
-            return self if self.worth > other.worth else other
+            return self if self.worth(PRICE) > other.worth(PRICE) else other
         return self if self.excess < other.excess else other
 
 
@@ -87,9 +86,9 @@ def tune(
     rules += islice(programs, SHIFTS) if start is None else [judged(start.duals)]
     # A rule of similar limits, or of a part of the people, is nearly right already.
     for width in WIDTHS if start is None else WIDTHS[-1:]:
-        now = max(rules[1:], key=lambda rule: rule.worth)
+        now = max(rules[1:], key=Rule.worth)
         rules.append(judged(polish(sample, limits(now, zero), now.duals, width)))
-    now, drawn = max(rules[1:], key=lambda rule: rule.worth), 0.0
+    now, drawn = max(rules[1:], key=Rule.worth), 0.0
     for step in range(STEPS):
         if step and now.strict:  # the first step takes what whole decisions leave of a limit
             break
