@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import otfair
 from otfair import FairDecisions, LimitWarning
+from otfair.decisions._people import averaged
 
 LINEAR = make_pipeline(otfair.TableEncoder(), LogisticRegression())
 
@@ -135,6 +136,70 @@ def test_equalized_odds():
         assert np.ptp(of_label["before"]) > 0.1
         assert np.ptp(of_label["rate"]) <= 0.05 + 1e-9
         assert gap(decided, s, y == label) < 0.08
+
+
+def test_equal_rates_of_equalized_odds_hold_for_new_people():
+    # Limits of 0 put one group below its own ROC curve: who is decided for hangs on small
+    # differences of the model of groups, which must be the same for new people.
+    X, y, s = table(24000)
+    fair = FairDecisions(LINEAR, "equalized_odds", max_difference=0.0, confidence=None)
+    fair.fit(X.iloc[:12000], y[:12000], s[:12000])
+    decided = fair.predict(X.iloc[12000:])
+    for label in (0, 1):
+        assert gap(decided, s[12000:], y[12000:] == label) < 0.05
+    # Prices are of the size of scores.
+    assert np.abs(fair.duals_).max() < 2
+
+
+def test_people_who_are_alike_are_alike_in_every_fold():
+    rng = np.random.default_rng(0)
+    final = np.column_stack([rng.integers(0, 3, 60), np.zeros(60)]).astype(float)
+    values, more = rng.normal(size=60), rng.normal(size=(60, 2))
+    one, two = averaged(final, values, more)
+    for kind in range(3):
+        own = final[:, 0] == kind
+        assert one[own] == pytest.approx(np.full(own.sum(), values[own].mean()))
+        assert two[own] == pytest.approx(np.tile(more[own].mean(0), (own.sum(), 1)))
+    same = averaged(np.arange(60.0)[:, None], values)[0]
+    assert same is values
+
+
+def test_smallest_rates():
+    X, y, s = table(8000)
+    free = FairDecisions(LINEAR, max_difference=1.0, confidence=None).fit(X, y, s).summary()
+    low = free["rate"].idxmin()
+    floor = round(float(free.loc[low, "rate"]) + 0.1, 2)
+    for given in ({low: floor}, floor, {"s": floor}):
+        fair = FairDecisions(LINEAR, min_rate=given, confidence=None).fit(X, y, s)
+        assert floor - 1e-3 <= fair.summary().loc[low, "rate"] <= floor + 0.02
+        assert fair.limits_met_
+    both = FairDecisions(LINEAR, min_rate={low: floor}, max_difference=0.05, confidence=None)
+    rates = both.fit(X, y, s).summary()["rate"]
+    assert np.ptp(rates) <= 0.05 + 1e-3
+    assert rates[low] >= floor - 1e-3
+    assert len(both.path([0.1, 0.02])) == 2
+    with pytest.raises(ValueError, match=r"`min_rate` names \['x'\].*the groups \['s=u', 's=v'\]"):
+        FairDecisions(LINEAR, min_rate={"x": 0.3}).fit(X, y, s)
+    with pytest.raises(ValueError, match="a path is of"):
+        fair.path()
+
+
+def test_a_path_is_judged_by_other_people():
+    X, y, s = table(9000)
+    new = slice(6000, None)
+    fair = FairDecisions(LINEAR, max_difference=0.05, confidence=None)
+    fair.fit(X.iloc[:6000], y[:6000], s[:6000])
+    limits = [0.2, 0.05]
+    own = fair.path(limits)
+    found = fair.path(limits, X.iloc[new], y[new], s[new])
+    assert list(found.columns) == list(own.columns)
+    decided = fair.predict(X.iloc[new])
+    # The second limit is that of `fit`, so its rule is nearly the one that was fitted.
+    assert found["accuracy"][1] == pytest.approx(np.mean(decided == y[new]), abs=0.02)
+    assert found["difference"][1] == pytest.approx(gap(decided, s[new]), abs=0.03)
+    assert found["difference"][1] != own["difference"][1]
+    with pytest.raises(ValueError, match="all three"):
+        fair.path(limits, X.iloc[new])
 
 
 def test_several_attributes_with_limits_of_their_own():

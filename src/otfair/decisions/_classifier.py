@@ -7,7 +7,6 @@ new people (`_margin.py`).
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -23,7 +22,6 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    _check_sample_weight,
     _check_y,
     check_is_fitted,
     has_fit_parameter,
@@ -36,8 +34,9 @@ from otfair.decisions._calibration import calibrated, learn_calibration
 from otfair.decisions._groups import Block
 from otfair.decisions._limits import Family
 from otfair.decisions._margin import Promise, errors, keep_promise
-from otfair.decisions._people import Folds, averaged, folds_of, jitter, read_X, take
-from otfair.decisions._report import GroupRate, accuracy, measured, met, rates_of, warn
+from otfair.decisions._path import Judges, draw_path, is_by_ratio, path_of
+from otfair.decisions._people import Folds, averaged, folds_of, jitter, read_weight, read_X, take
+from otfair.decisions._report import GroupRate, accuracy, met, rates_of, warn
 from otfair.decisions._rows import Limit, Row, families_of, known_values, read_rows
 from otfair.decisions._settings import check_settings, threshold_of
 from otfair.decisions._smooth import Sample
@@ -75,6 +74,9 @@ class FairDecisions(
         change of the rate per standard deviation.
     min_ratio : float or dict, default=None
         Smallest ratio between the rates of two groups, such as 0.8.
+    min_rate : float or dict, default=None
+        Smallest rate of a group: of all, of each attribute's, or of single ones by their name, as
+        in ``{"sex=Female": 0.3}`` (``"sex=Female | y=1"`` with equalized odds).
     threshold : float, default=0.5
         The score above which a decision is worth making.
     cost_false_positive, cost_false_negative : float, default=None
@@ -159,6 +161,7 @@ class FairDecisions(
         *,
         max_difference: Limit = None,
         min_ratio: Limit = None,
+        min_rate: Limit = None,
         threshold: float = 0.5,
         cost_false_positive: float | None = None,
         cost_false_negative: float | None = None,
@@ -176,6 +179,7 @@ class FairDecisions(
         self.notion = notion
         self.max_difference = max_difference
         self.min_ratio = min_ratio
+        self.min_rate = min_rate
         self.threshold = threshold
         self.cost_false_positive = cost_false_positive
         self.cost_false_negative = cost_false_negative
@@ -231,15 +235,10 @@ class FairDecisions(
             raise ValueError(
                 "`sensitive_features` are missing; pass `fit(X, y, sensitive_features=...)`."
             )
-        weight = _check_sample_weight(
-            sample_weight, np.zeros((len(labels), 1)), dtype=np.float64, ensure_non_negative=True
-        )
-        notion = as_encoded(as_notion(self.notion), sensitive_features)
-        found = known_sensitive(notion, sensitive_features)
-        known = np.ones(len(labels), dtype=bool) if found is None else found
-        same_length("sensitive_features", len(known), len(labels), "X")
+        weight = read_weight(sample_weight, len(labels))
+        notion, known = self._read(sensitive_features, len(labels))
         rows, values = read_rows(notion, sensitive_features, labels, weight, known)
-        families = families_of(rows, self.max_difference, self.min_ratio)
+        families = families_of(rows, self.max_difference, self.min_ratio, self.min_rate)
         if not families:
             raise ValueError("no groups are left to compare; every attribute has one group only.")
         fit_params = self._fit_params(
@@ -268,20 +267,18 @@ class FairDecisions(
             elif hasattr(self, name):
                 delattr(self, name)
         shares = np.array([row.share for row in rows])
-        soft = self.target == "scores"
-        gain = scores if soft else scores - threshold_of(self)
-        if self.ties == "random":
-            gain = gain + jitter(X, self.random_state)
-        sample = Sample(gain, expected / shares, values / shares, weight, soft)
+        gain = self._gain(X, scores)
+        tuning = self._judges_of(gain, expected, values / shares, weight, labels)
+        sample = tuning.sample
         promise = self._tune(sample, families)
         self.duals_ = promise.rule.duals / shares
         self.limits_met_ = met(sample, promise, families)
         self.confidence_ = float(promise.confidence)
-        before = own if soft else (own > threshold_of(self)).astype(np.float64)
+        before = own if sample.soft else (own > threshold_of(self)).astype(np.float64)
         self.groups_ = rates_of(sample, promise, rows, before)
         self.n_missing_sensitive_ = int((~known).sum())
-        self._sample, self._families, self._labels = sample, families, labels  # for `path`
-        self.accuracy_ = self._cost(promise.rule.duals)["accuracy"]
+        self._tuning, self._families = tuning, families  # for `path`
+        self.accuracy_ = tuning.cost(promise.rule.duals, families)["accuracy"]
         self.accuracy_before_ = accuracy(sample, before, labels, threshold_of(self))
         warn(sample, promise, self.groups_, self.limits_met_, self.confidence, self.ties)
         return self
@@ -319,10 +316,9 @@ class FairDecisions(
         ndarray of shape (n_samples,)
             Positive where the decision is.
         """
-        scores, price = self._priced(X, sensitive_features)
-        if self.target == "scores":
-            return np.asarray(np.clip(scores - price, 0.0, 1.0) - threshold_of(self))
-        return np.asarray(scores - threshold_of(self) - price)
+        margin = self._margin(X, sensitive_features)
+        soft = self.target == "scores"
+        return np.clip(margin, 0.0, 1.0) - threshold_of(self) if soft else margin
 
     def predict_proba(self, X: Array, sensitive_features: Array = None) -> np.ndarray:
         """Return the scores of the two classes: the classifier's own, or fair ones.
@@ -342,8 +338,7 @@ class FairDecisions(
         """
         check_is_fitted(self)
         if self.target == "scores":
-            scores, price = self._priced(X, sensitive_features)
-            positive = np.clip(scores - price, 0.0, 1.0)
+            positive = np.clip(self._margin(X, sensitive_features), 0.0, 1.0)
         else:
             positive = self._scores(self.estimator_, X)
         return np.column_stack([1 - positive, positive])
@@ -360,41 +355,44 @@ class FairDecisions(
         check_is_fitted(self)
         return pd.DataFrame([vars(group) for group in self.groups_]).set_index("name")
 
-    def path(self, limits: Any = None) -> pd.DataFrame:
-        """Return what each limit costs, by the people who tuned the rule.
+    def path(
+        self,
+        limits: Any = None,
+        X: Array = None,
+        y: Array = None,
+        sensitive_features: Array = None,
+        sample_weight: Array = None,
+    ) -> pd.DataFrame:
+        """Return what each limit costs, by the people who tuned the rule, or by others.
 
         Parameters
         ----------
         limits : array-like of float, default=None
             Largest differences (or smallest ratios, where only `min_ratio` is set); by default
             twelve, from no limit that counts to equal rates.
+        X : array-like or data frame, default=None
+            Features of others who judge, such as people kept out; those of `fit` by default.
+        y : array-like, default=None
+            Their labels.
+        sensitive_features : array-like or data frame, default=None
+            Their sensitive columns.
+        sample_weight : array-like, default=None
+            Their weights.
 
         Returns
         -------
         DataFrame
             One row for each limit: accuracy, largest difference and smallest ratio of rates, and
-            the rate of positive decisions. No margin is kept.
+            the rate of positive decisions; and whether those who tuned the rule meet the limit. No
+            margin is kept.
         """
-        check_is_fitted(self)
-        if not hasattr(self, "_sample"):
-            raise ValueError(
-                "a path needs the people of `fit`, whom a file does not hold; fit again."
-            )
-        by_ratio = all(family.difference is None for family in self._families)
-        d = self._sample.observed.shape[1]
-        if limits is None:
-            before = self._cost(np.zeros(d))
-            limits = (
-                np.linspace(before["ratio"], 1, 12) if by_ratio
-                else np.linspace(before["difference"], 0, 12)
-            )  # fmt: skip
-        found, rule = [], None
-        for limit in np.asarray(limits, dtype=np.float64):
-            changed = {"ratio": limit} if by_ratio else {"difference": limit, "ratio": None}
-            families = [replace(family, **changed) for family in self._families]
-            rule = tune(self._sample, families, np.zeros(d), rule)
-            found.append({"limit": limit, **self._cost(rule.duals), "met": rule.met})
-        return pd.DataFrame(found)
+        tuning = self._tuned_by()
+        others = (X, y, sensitive_features)
+        if all(part is None for part in others):
+            return path_of(tuning, self._families, limits, tuning)
+        if any(part is None for part in others):
+            raise ValueError("people who judge need `X`, `y` and `sensitive_features`, all three.")
+        return path_of(tuning, self._families, limits, self._judges(*others, sample_weight))
 
     def plot_path(self, path: pd.DataFrame | None = None, axes: Axes | None = None) -> Axes:
         """Draw accuracy against the limit.
@@ -412,19 +410,7 @@ class FairDecisions(
             The axes that were drawn on.
         """
         path = self.path() if path is None else path
-        if axes is None:
-            import matplotlib.pyplot as plt  # only here: it chooses how figures are shown
-
-            axes = plt.figure(figsize=(6, 4), layout="constrained").subplots()
-        axes.plot(path["limit"], path["accuracy"], "o-", ms=4, lw=1.5)
-        axes.axhline(self.accuracy_before_, color="grey", lw=0.8, ls="--")
-        axes.annotate("no limit", (path["limit"].min(), self.accuracy_before_), (2, 3),
-                      textcoords="offset points", fontsize=8, color="grey")  # fmt: skip
-        by_ratio = all(family.difference is None for family in self._families)
-        what = "smallest ratio" if by_ratio else "largest difference"
-        axes.set(xlabel=f"limit: {what} of rates", ylabel="accuracy (people not trained on)")
-        axes.spines[["top", "right"]].set_visible(False)
-        return axes
+        return draw_path(path, is_by_ratio(self._families), self.accuracy_before_, axes)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return who takes what, as scikit-learn's metadata routing asks.
@@ -512,6 +498,14 @@ class FairDecisions(
             expected[test] = _groups.predict(self.rows_, blocks, features[test], scores[test])
         return expected
 
+    def _read(self, sensitive: Array, people: int) -> tuple[Notion, np.ndarray]:
+        """Return the notion for these columns, and of whom all are known, (n,) bool."""
+        notion = as_encoded(as_notion(self.notion), sensitive)
+        found = known_sensitive(notion, sensitive)
+        known = np.ones(people, dtype=bool) if found is None else found
+        same_length("sensitive_features", len(known), people, "X")
+        return notion, known
+
     def _known(self, sensitive: Array, scores: np.ndarray) -> np.ndarray:
         if sensitive is None:
             raise ValueError(
@@ -533,18 +527,24 @@ class FairDecisions(
         features = self.encoder_.transform(X)
         return _groups.predict(self.rows_, self.blocks_, features, scores)
 
-    def _priced(self, X: Array, sensitive: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Return the scores of people, and the price of their expected groups."""
+    def _seen(self, X: Array, sensitive: Array) -> tuple[np.ndarray, np.ndarray]:
+        """Return what a decision about people gains, and the rows they are expected to have."""
         check_is_fitted(self)
         X = read_X(X, self.__sklearn_tags__().input_tags.sparse)
         scores = self._scores(self.estimator_, X)
         if self.use_sensitive:
             scores = calibrated(scores, self._known(sensitive, scores), self.calibration_)
-            expected = self._known(sensitive, scores)
-        else:
-            expected = self._expected(X, scores)
-        price = expected @ self.duals_
-        return scores, price - jitter(X, self.random_state) if self.ties == "random" else price
+            return self._gain(X, scores), self._known(sensitive, scores)
+        return self._gain(X, scores), self._expected(X, scores)
+
+    def _margin(self, X: Array, sensitive: Array) -> np.ndarray:
+        """Return gains less the prices of expected rows; fair scores before they are clipped."""
+        gain, expected = self._seen(X, sensitive)
+        return np.asarray(gain - expected @ self.duals_)
+
+    def _gain(self, X: Array, scores: np.ndarray) -> np.ndarray:
+        gain = scores if self.target == "scores" else scores - threshold_of(self)
+        return gain + jitter(X, self.random_state) if self.ties == "random" else gain
 
     def _scores(self, model: Any, X: Array) -> np.ndarray:
         """Return the scores of the positive class."""
@@ -564,10 +564,40 @@ class FairDecisions(
             rule, np.zeros(d), errors(sample, rule.rates, outcome), np.nan, none, np.zeros(d)
         )
 
-    def _cost(self, duals: np.ndarray) -> dict[str, float]:
-        """Return accuracy, difference, ratio and rate under duals, of those who tuned the rule."""
-        outcome = self._sample.outcome(duals)
-        right = accuracy(self._sample, outcome, self._labels, threshold_of(self))
-        return {"accuracy": right, **measured(self._sample, self._families, outcome)}
+    def _tuned_by(self) -> Judges:
+        check_is_fitted(self)
+        if not hasattr(self, "_tuning"):
+            raise ValueError(
+                "a path needs the people of `fit`, whom a file does not hold; fit again."
+            )
+        return self._tuning
+
+    def _judges(self, X: Array, y: Array, sensitive: Array, sample_weight: Array) -> Judges:
+        """Return other people as the rule sees them, and as they are."""
+        same_people({"X": X, "y": y, "sensitive_features": sensitive})
+        labels = (np.asarray(y) == self.classes_[1]).astype(int)
+        weight = read_weight(sample_weight, len(labels))
+        notion, known = self._read(sensitive, len(labels))
+        rows, values = read_rows(notion, sensitive, labels, weight, known)
+        observed = np.zeros((len(labels), len(self.rows_)))
+        place = {row.name: c for c, row in enumerate(rows)}
+        for c, row in enumerate(self.rows_):
+            if (own := place.get(row.name)) is not None:
+                observed[:, c] = values[:, own] / rows[own].share
+        gain, expected = self._seen(X, sensitive)
+        return self._judges_of(gain, expected, observed, weight, labels)
+
+    def _judges_of(
+        self,
+        gain: np.ndarray,
+        expected: np.ndarray,
+        observed: np.ndarray,
+        weight: np.ndarray,
+        labels: np.ndarray,
+    ) -> Judges:
+        shares = np.array([row.share for row in self.rows_])
+        soft = self.target == "scores"
+        sample = Sample(gain, expected / shares, observed, weight, soft)
+        return Judges(sample, labels, threshold_of(self))
 
     _check_fitted = staticmethod(check_stored)

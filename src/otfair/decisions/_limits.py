@@ -21,6 +21,12 @@ class Family:
     difference: float | None = None  # largest difference between two of their rates
     ratio: float | None = None  # smallest ratio between two of them
     target: float | None = None  # of a row that is no rate; `difference` is then from the target
+    floor: float | None = None  # smallest rate; such a family compares nothing
+
+    @property
+    def compares(self) -> bool:
+        """Whether its rows are compared with one another."""
+        return self.target is None and self.floor is None
 
     def excess(self, rates: np.ndarray, margin: np.ndarray) -> np.ndarray:
         """By how much rates, (..., d), miss the limits; at most 0 where they are met, (...)."""
@@ -31,6 +37,8 @@ class Family:
         elif self.difference is not None:
             m_d = np.minimum(m, self.difference / 2)
             worst = (r + m_d).max(-1) - (r - m_d).min(-1) - self.difference
+        if self.floor is not None:
+            worst = (self.floor - r + np.minimum(m, 1 - self.floor)).max(-1)
         if self.ratio is not None:
             m_r = self._ratio_margin(r, m)
             worst = np.maximum(worst, self.ratio * (r + m_r).max(-1) - (r - m_r).min(-1))
@@ -54,6 +62,8 @@ class Family:
         elif self.difference is not None:  # u <= r <= u + difference
             m_d = np.minimum(m, self.difference / 2)
             parts += [(unit, (-1, 0), self.difference - m_d), (-unit, (1, 0), -m_d)]
+        if self.floor is not None:
+            parts.append((-unit, (0, 0), -self.floor - np.minimum(m, 1 - self.floor)))
         if self.ratio is not None:  # ratio u <= r <= u
             m_r = self._ratio_margin(rates[self.rows], m)
             parts += [(unit, (0, -1), -m_r), (-unit, (0, self.ratio), -m_r)]
@@ -64,7 +74,7 @@ class Family:
     def only(self, kept: np.ndarray) -> Family | None:
         """Return the family of the rows that are kept, (d,) bool; None without any to compare."""
         rows = self.rows[kept[self.rows]]
-        few = len(rows) < (1 if self.target is not None else 2)
+        few = len(rows) < (2 if self.compares else 1)
         return None if few else replace(self, rows=rows)
 
     def centre(self, rates: np.ndarray) -> np.ndarray:
@@ -74,7 +84,9 @@ class Family:
         return out
 
     def widest(self, rates: np.ndarray) -> float:
-        """Return the margin at which equal rates only are left, or the target only."""
+        """Return the margin at which equal rates only are left, the target only, or a rate of 1."""
+        if self.floor is not None:
+            return 1 - self.floor
         if self.target is not None:
             assert self.difference is not None
             return self.difference
@@ -102,7 +114,7 @@ class Inequalities:
     free: np.ndarray  # M, (k, f)
     bound: np.ndarray  # q, (k,)
     compared: np.ndarray  # (m, d) 1 for the rows of a family that are compared with one another
-    subsidised: np.ndarray  # (m,) whether its prices may add up to less than 0: it has a ratio
+    subsidised: np.ndarray  # (m,) whether its prices may add up to less than 0
 
 
 def inequalities(families: Sequence[Family], margin: np.ndarray, rates: np.ndarray) -> Inequalities:
@@ -113,14 +125,18 @@ def inequalities(families: Sequence[Family], margin: np.ndarray, rates: np.ndarr
     for j, part in enumerate(M):
         free[start : start + len(part), 2 * j : 2 * j + 2] = part
         start += len(part)
-    several = [family for family in families if family.target is None]
+    several = [family for family in families if family.compares]
+    floors = [c for family in families if family.floor is not None for c in family.rows]
     compared = np.array([np.isin(np.arange(len(rates)), family.rows) for family in several])
     return Inequalities(
         rows=np.concatenate(L),
         free=free[:, (free != 0).any(0)],
         bound=np.concatenate(q),
         compared=compared.reshape(len(several), len(rates)).astype(np.float64),
-        subsidised=np.array([family.ratio is not None for family in several], dtype=bool),
+        subsidised=np.array(
+            [f.ratio is not None or bool(np.isin(f.rows, floors).any()) for f in several],
+            dtype=bool,
+        ),
     )
 
 

@@ -168,6 +168,7 @@ def _promised(
     d = len(error)
     limited = np.concatenate([family.rows for family in families])
     kept, needed = np.isin(np.arange(d), limited), np.zeros(d)
+    families = [family for family in families if family.floor is None]  # floors can be kept away
     people = (sample.observed != 0).sum(0)
     centre = rates
     for family in families:

@@ -11,6 +11,7 @@ import pandas as pd
 import scipy.sparse
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils.validation import _check_sample_weight
 
 from otfair._io.arrays import Array
 from otfair.tables import to_frame
@@ -48,6 +49,14 @@ def read_X(X: Any, sparse: bool) -> Any:
         return X
     return check_array(
         X, accept_sparse="csr" if sparse else False, dtype=None, ensure_all_finite=False
+    )
+
+
+def read_weight(weight: Any, people: int) -> np.ndarray:
+    """Return the weights of people, (n,); one each by default."""
+    blank = np.zeros((people, 1))
+    return np.asarray(
+        _check_sample_weight(weight, blank, dtype=np.float64, ensure_non_negative=True)
     )
 
 

@@ -75,13 +75,13 @@ def measured(sample: Sample, families: Sequence[Family], outcome: np.ndarray) ->
     gaps, ratios = [], []
     for family in families:
         own = rates[family.rows]
-        if family.target is None:
+        if family.compares:
             gaps.append(float(np.ptp(own)))
             ratios.append(float(own.min() / own.max()) if own.max() > 0 else 1.0)
-        else:
+        elif family.target is not None:
             gaps.append(float(np.abs(own - family.target).max()))
     return {
-        "difference": max(gaps),
+        "difference": max(gaps, default=np.nan),
         "ratio": min(ratios, default=np.nan),
         "rate": float(sample.weight @ outcome / sample.weight.sum()),
     }

@@ -103,13 +103,21 @@ def known_values(
     return out
 
 
-def families_of(rows: Sequence[Row], max_difference: Limit, min_ratio: Limit) -> list[Family]:
-    """Return which rows are compared, with the limits of their attributes."""
-    for name, given in (("max_difference", max_difference), ("min_ratio", min_ratio)):
-        if isinstance(given, Mapping) and (extra := set(given) - {row.attribute for row in rows}):
+def families_of(
+    rows: Sequence[Row], max_difference: Limit, min_ratio: Limit, min_rate: Limit = None
+) -> list[Family]:
+    """Return which rows are compared, with the limits of their attributes, and smallest rates."""
+    attributes = {row.attribute for row in rows}
+    groups = [row.name for row in rows if row.kind == "group"]
+    for name, given, known in (
+        ("max_difference", max_difference, attributes),
+        ("min_ratio", min_ratio, attributes),
+        ("min_rate", min_rate, attributes | set(groups)),
+    ):
+        if isinstance(given, Mapping) and (extra := set(given) - known):
+            those = f" and the groups {groups}" if name == "min_rate" else ""
             raise ValueError(
-                f"`{name}` names {sorted(extra)}; the attributes are "
-                f"{sorted({row.attribute for row in rows})}."
+                f"`{name}` names {sorted(extra)}; the attributes are {sorted(attributes)}{those}."
             )
     found: dict[tuple[int, str, str], list[int]] = {}
     for c, row in enumerate(rows):
@@ -132,7 +140,15 @@ def families_of(rows: Sequence[Row], max_difference: Limit, min_ratio: Limit) ->
             families += [
                 Family(rows[c].name, np.array([c]), difference, None, rows[c].target) for c in own
             ]
+    for c, row in enumerate(rows):
+        floor = _limit(min_rate, row.name if _names(min_rate, row.name) else row.attribute)
+        if row.kind == "group" and floor is not None:
+            families.append(Family(row.name, np.array([c]), floor=floor))
     return families
+
+
+def _names(given: Limit, name: str) -> bool:
+    return isinstance(given, Mapping) and name in given
 
 
 def _as_fitted(part: Notion, rows: Sequence[Row]) -> Notion:

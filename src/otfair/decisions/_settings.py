@@ -6,6 +6,7 @@ import numbers
 from collections.abc import Mapping
 from typing import Any
 
+LIMITS = ("max_difference", "min_ratio", "min_rate")
 KNOWN = {"ties": ("together", "random"), "target": ("decisions", "scores")}
 
 
@@ -22,9 +23,9 @@ def check_settings(estimator: Any) -> None:
     for name, values in KNOWN.items():
         if (value := getattr(estimator, name)) not in values:
             raise ValueError(f"`{name}` must be one of {values}; received {value!r}.")
-    if estimator.max_difference is None and estimator.min_ratio is None:
+    if all(getattr(estimator, name) is None for name in LIMITS):
         raise ValueError("no limit is set; pass `max_difference=0.05`, `min_ratio=0.8`, or both.")
-    for name in ("max_difference", "min_ratio"):
+    for name in LIMITS:
         given = getattr(estimator, name)
         for limit in given.values() if isinstance(given, Mapping) else [given]:
             if limit is not None and not _within(limit, 0, 1):

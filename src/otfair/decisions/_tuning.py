@@ -23,7 +23,7 @@ MANY = 60_000  # people, of more than whom a part finds the first rule
 SOME = 5_000  # of each group, in such a part
 SHIFTS = 4  # linear programs solved first
 MORE_SHIFTS = 8  # solved at most where no rule is found that meets the limits
-WIDTHS = (0.03, 0.01, 0.003)  # of the boundary, in scores
+WIDTHS = (0.1, 0.03, 0.01, 0.003)  # of the boundary, in scores
 STEPS = 8  # smooth programs solved at most, after these, for limits that are still missed
 FINER = 4  # of them, after which the boundary is three times sharper
 MOST = 20_000  # people near the boundary, by whom limits must be met
@@ -83,11 +83,22 @@ def tune(
     if start is None and (some := some_people(sample)) is not sample:
         start = tune(some, families, margin)
     programs = _programs(sample, limits, judged, rules[0])
-    rules += islice(programs, SHIFTS) if start is None else [judged(start.duals)]
-    # A rule of similar limits, or of a part of the people, is nearly right already.
-    for width in WIDTHS if start is None else WIDTHS[-1:]:
-        now = max(rules[1:], key=Rule.worth)
-        rules.append(judged(polish(sample, limits(now, zero), now.duals, width)))
+
+    def narrowed(now: Rule, widths: Sequence[float]) -> Iterator[Rule]:
+        """Yield rules from a given one on, for decisions that are ever less smooth."""
+        for width in widths:
+            now = judged(polish(sample, limits(now, zero), now.duals, width))
+            yield now
+
+    if start is not None:  # nearly right already
+        rules.append(judged(start.duals))
+        rules += narrowed(rules[-1], WIDTHS[-1:])
+    else:  # the program has few optima that are not the best, but it speaks of predicted rates
+        rules += islice(programs, SHIFTS)
+        rules += narrowed(max(rules[1:], key=Rule.worth), WIDTHS[1:])
+        if not sample.soft:
+            rules += narrowed(rules[0], WIDTHS)
+    width = WIDTHS[-1]
     now, drawn = max(rules[1:], key=Rule.worth), 0.0
     for step in range(STEPS):
         if step and now.strict:  # the first step takes what whole decisions leave of a limit
@@ -111,9 +122,13 @@ def some_people(sample: Sample) -> Sample:
     inside = sample.observed != 0
     chance = np.where(inside, SOME / np.maximum(inside.sum(0), 1), 0.0).max(1)  # (n,)
     chance = np.clip(chance, SOME / n, 1.0)
-    rows = np.flatnonzero(np.random.default_rng(0).uniform(size=n) < chance)
-    if len(rows) > n / 2:
+    if chance.sum() > n / 2:
         return sample
+    # One in so many, in an order in which those of a group stand together: no group has too many.
+    order = np.random.default_rng(0).permutation(n)
+    order = order[np.argsort(chance[order], kind="stable")]
+    passed = np.floor(np.cumsum(chance[order]) + 0.5)
+    rows = np.sort(order[np.diff(passed, prepend=0.0) > 0])
     some = sample.take(rows)
     return replace(some, weight=some.weight / chance[rows])
 
