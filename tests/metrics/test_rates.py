@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binomtest
 
 from otfair import (
     ConditionalParity,
@@ -78,3 +79,30 @@ def test_the_spread_is_the_difference_of_decisions():
 def test_nobody_is_decided_positively():
     (spread,) = spread_of(group_rates([0, 0], ["a", "b"]))
     assert (spread.difference, spread.ratio) == (0, 1)
+
+
+def test_intervals_are_wilsons_and_weights_count_as_people():
+    decided = np.array([1, 1, 1, 0, 0, 0, 0, 1])
+    rates = group_rates(decided, pd.DataFrame({"sex": ["f"] * 7 + ["m"]}))
+    for rate, (k, n) in zip(rates, ((3, 7), (1, 1))):
+        expected = binomtest(k, n).proportion_ci(method="wilson")
+        assert (rate.low, rate.high) == pytest.approx((expected.low, expected.high))
+    # Weights that are all alike change nothing; one who weighs all leaves one person.
+    sex = pd.DataFrame({"sex": ["f"] * 7 + ["m"]})
+    same = group_rates(decided, sex, sample_weight=np.full(8, 3.0))
+    assert [(rate.low, rate.high) for rate in same] == [(rate.low, rate.high) for rate in rates]
+    heavy = np.array([1e9] + [1e-9] * 7)
+    alone, _ = group_rates(decided, sex, sample_weight=heavy)
+    expected = binomtest(1, 1).proportion_ci(method="wilson")
+    assert (alone.low, alone.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_the_interval_of_a_slope_is_that_of_a_mean():
+    rng = np.random.default_rng(0)
+    age = rng.normal(size=4000)
+    decided = rng.uniform(size=4000) < 0.3
+    (rate,) = group_rates(decided, {"age": age}, DemographicParity(continuous="age"))
+    z = (age - age.mean()) / age.std()
+    error = (z * decided).std() / np.sqrt(4000)
+    assert rate.high - rate.rate == pytest.approx(1.96 * error, rel=1e-3)
+    assert rate.rate - rate.low == pytest.approx(1.96 * error, rel=1e-3)

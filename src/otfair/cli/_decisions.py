@@ -128,6 +128,8 @@ def judge_rule(rule: FairDecisions, decided: dict[str, np.ndarray], part: Task) 
             "people": after.people,
             "before": before.rate,
             "after": after.rate,
+            "low": after.low,
+            "high": after.high,
             "promised": after.name in sure,
             "needed": tuned[after.name].needed if after.name in tuned else 0,
         }
@@ -277,9 +279,16 @@ def say_cost(metrics: dict[str, dict[str, dict[str, float]]]) -> str:
 
 def say_rates(found: dict[str, Any]) -> str:
     """Lay out the rates of people kept out, before and after, for a terminal."""
-    names = ("name", "people", "before", "after")
-    rows = pd.DataFrame([{name: group[name] for name in names} for group in found["groups"]])
-    rows.columns = ["positive decisions", "people", "before", "after"]
+    rows = pd.DataFrame(
+        {
+            "positive decisions": group["name"],
+            "people": group["people"],
+            "before": group["before"],
+            "after": group["after"],
+            "95 % interval": f"{group['low']:.3f} to {group['high']:.3f}",
+        }
+        for group in found["groups"]
+    )
     return "\n".join([text_table(rows), "", *(line["text"] for line in found["lines"])])
 
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import check_consistent_length
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -29,27 +28,28 @@ from sklearn.utils.validation import (
 
 from otfair._io.arrays import Array, same_length
 from otfair._io.saved import SaveMixin
-from otfair.decisions import _groups
 from otfair.decisions._calibration import calibrated, learn_calibration
 from otfair.decisions._groups import Block
 from otfair.decisions._limits import Family
 from otfair.decisions._margin import Promise, errors, keep_promise
 from otfair.decisions._path import Judges, draw_path, is_by_ratio, path_of
-from otfair.decisions._people import Folds, averaged, folds_of, jitter, read_weight, read_X, take
+from otfair.decisions._people import averaged, folds_of, read_weight, read_X
 from otfair.decisions._report import GroupRate, accuracy, met, rates_of, warn
-from otfair.decisions._rows import Limit, Row, families_of, known_values, read_rows
+from otfair.decisions._rows import Limit, Row, families_of, read_rows
 from otfair.decisions._settings import check_settings, threshold_of
+from otfair.decisions._sight import SeesPeople
 from otfair.decisions._smooth import Sample
 from otfair.decisions._stored import check_stored
 from otfair.decisions._tuning import tune
 from otfair.notions import STORED_NOTIONS, Notion, as_encoded, as_notion, known_sensitive
-from otfair.tables import TableEncoder, known_rows, same_people, take_rows, two_classes
+from otfair.tables import same_people, two_classes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 class FairDecisions(
+    SeesPeople,
     SaveMixin,
     ClassifierMixin,  # type: ignore[misc]
     MetaEstimatorMixin,  # type: ignore[misc]
@@ -451,53 +451,6 @@ class FairDecisions(
             raise TypeError(f"fit takes {sorted(params)} only where metadata routing is on.")
         return {name: v for name, v in own.items() if has_fit_parameter(self.estimator, name)}
 
-    def _cross_fit(
-        self, X: Array, y: np.ndarray, folds: Folds, params: dict[str, Any]
-    ) -> np.ndarray:
-        """Set `estimator_`; return the scores of people by a classifier that has not seen them."""
-        if isinstance(self.cv, str) and self.cv == "prefit":
-            check_is_fitted(self.estimator)
-            self.estimator_ = self.estimator
-            return self._scores(self.estimator_, X)
-
-        def trained(rows: np.ndarray | None) -> Any:
-            some = {n: v if rows is None else take(v, rows) for n, v in params.items()}
-            data = (X, y) if rows is None else (take(X, rows), y[rows])
-            return clone(self.estimator).fit(*data, **some)
-
-        parts = [train for train, _ in folds]
-        *models, self.estimator_ = Parallel(n_jobs=self.n_jobs)(
-            delayed(trained)(rows) for rows in [*parts, None]
-        )
-        scores = np.full(len(y), np.nan)
-        for model, (_, test) in zip(models, folds, strict=True):
-            scores[test] = self._scores(model, take(X, test))
-        if np.isnan(scores).any():
-            raise ValueError("`cv` must put every person into one test part.")
-        return scores
-
-    def _cross_fit_groups(
-        self, X: Array, values: np.ndarray, weight: np.ndarray, folds: Folds, scores: np.ndarray
-    ) -> np.ndarray:
-        """Learn the model of groups; return the rows that people are expected to have, (n, d)."""
-        expected = np.zeros_like(values)
-        if self.group_estimator is not None:
-            learner = (self.group_estimator, self.rows_)
-            for train, test in folds:
-                fitted = _groups.learn_by(*learner, values[train], take(X, train), weight[train])
-                expected[test] = _groups.predict_by(fitted, self.rows_, take(X, test), scores[test])
-            self.group_models_ = _groups.learn_by(*learner, values, X, weight)
-            return expected
-        self.encoder_ = TableEncoder().fit(X)
-        features = self.encoder_.transform(X)
-        self.blocks_ = _groups.learn(self.rows_, values, features, weight)
-        if _groups.is_steady(values, features, weight):
-            return _groups.predict(self.rows_, self.blocks_, features, scores)
-        for train, test in folds:
-            blocks = _groups.learn(self.rows_, values[train], features[train], weight[train])
-            expected[test] = _groups.predict(self.rows_, blocks, features[test], scores[test])
-        return expected
-
     def _read(self, sensitive: Array, people: int) -> tuple[Notion, np.ndarray]:
         """Return the notion for these columns, and of whom all are known, (n,) bool."""
         notion = as_encoded(as_notion(self.notion), sensitive)
@@ -506,50 +459,10 @@ class FairDecisions(
         same_length("sensitive_features", len(known), people, "X")
         return notion, known
 
-    def _known(self, sensitive: Array, scores: np.ndarray) -> np.ndarray:
-        if sensitive is None:
-            raise ValueError(
-                "`use_sensitive=True` needs the sensitive attributes of those it decides about; "
-                "pass `predict(X, sensitive_features=...)`."
-            )
-        notion = as_encoded(as_notion(self.notion), sensitive)
-        known = np.flatnonzero(known_rows(sensitive, "sensitive_features"))
-        out = np.zeros((len(scores), len(self.rows_)))
-        if len(known):  # others have no price
-            some = take_rows(sensitive, known)
-            out[known] = known_values(notion, self.rows_, some, scores[known])
-        return out
-
-    def _expected(self, X: Array, scores: np.ndarray) -> np.ndarray:
-        """Return the rows that people are expected to have, (n, d), by their features."""
-        if self.group_estimator is not None:
-            return _groups.predict_by(self.group_models_, self.rows_, X, scores)
-        features = self.encoder_.transform(X)
-        return _groups.predict(self.rows_, self.blocks_, features, scores)
-
-    def _seen(self, X: Array, sensitive: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Return what a decision about people gains, and the rows they are expected to have."""
-        check_is_fitted(self)
-        X = read_X(X, self.__sklearn_tags__().input_tags.sparse)
-        scores = self._scores(self.estimator_, X)
-        if self.use_sensitive:
-            scores = calibrated(scores, self._known(sensitive, scores), self.calibration_)
-            return self._gain(X, scores), self._known(sensitive, scores)
-        return self._gain(X, scores), self._expected(X, scores)
-
     def _margin(self, X: Array, sensitive: Array) -> np.ndarray:
         """Return gains less the prices of expected rows; fair scores before they are clipped."""
         gain, expected = self._seen(X, sensitive)
         return np.asarray(gain - expected @ self.duals_)
-
-    def _gain(self, X: Array, scores: np.ndarray) -> np.ndarray:
-        gain = scores if self.target == "scores" else scores - threshold_of(self)
-        return gain + jitter(X, self.random_state) if self.ties == "random" else gain
-
-    def _scores(self, model: Any, X: Array) -> np.ndarray:
-        """Return the scores of the positive class."""
-        column = list(model.classes_).index(self.classes_[1])
-        return np.asarray(model.predict_proba(X)[:, column], dtype=np.float64)
 
     def _tune(self, sample: Sample, families: list[Family]) -> Promise:
         if self.confidence is not None:

@@ -9,9 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
 from otfair._io.arrays import Array
 from otfair.notions import Notion, as_notion, known_people
+
+NORMAL = float(ndtri(0.975))
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,8 @@ class Rate:
     kind: str  # "group" or "continuous"
     people: int
     rate: float
+    low: float = np.nan  # of its 95 % interval
+    high: float = np.nan
 
 
 @dataclass(frozen=True)
@@ -49,8 +54,8 @@ def group_rates(
     types, weight = people.types.cpu().numpy(), people.weight.cpu().numpy()
     decided = np.asarray(decisions, dtype=np.float64)
     kinds = range(design.shape[1])
-    mass, positive, count = (
-        np.bincount(types, w, len(kinds)) for w in (weight, weight * decided, weight > 0)
+    mass, positive, count, square = (
+        np.bincount(types, w, len(kinds)) for w in (weight, weight * decided, weight > 0, weight**2)
     )
     found = []
     for c, (name, kind) in enumerate(zip(people.names, people.kinds)):
@@ -61,15 +66,32 @@ def group_rates(
         if kind == "fixed" or not total > 0:
             continue
         rate = positive @ inside / total
+        people_there = total**2 / (square @ inside)  # of equal weight
+        low, high = _wilson(rate, people_there)
         if kind == "continuous":
             mean = mass @ (inside * value) / total
             scale = np.sqrt(mass @ (inside * (value - mean) ** 2) / total)
             if not scale > 0:
                 continue
-            rate = positive @ (inside * (value - mean) / scale) / total
+            z = (value - mean) / scale
+            spread = positive @ (inside * z**2) / total  # of z decided, and its mean
+            rate = positive @ (inside * z) / total
+            reach = NORMAL * np.sqrt(max(spread - rate**2, 0.0) / people_there)
+            low, high = rate - reach, rate + reach
         attribute, stratum = people.compared[c]
-        found.append(Rate(name, attribute, stratum, kind, int(count @ inside), float(rate)))
+        size = int(count @ inside)
+        ends = float(low), float(high)
+        found.append(Rate(name, attribute, stratum, kind, size, float(rate), *ends))
     return found
+
+
+def _wilson(rate: float, people: float) -> tuple[float, float]:
+    """Return Wilson's interval of a rate."""
+    square = NORMAL**2
+    centre = (rate + square / (2 * people)) / (1 + square / people)
+    reach = np.sqrt(rate * (1 - rate) / people + square / (4 * people**2))
+    reach *= NORMAL / (1 + square / people)
+    return max(centre - reach, 0.0), min(centre + reach, 1.0)
 
 
 def spread_of(rates: list[Rate]) -> list[Spread]:
