@@ -32,7 +32,7 @@ METHODS = {
     "error_parity": "error-parity*",
 }
 # What was measured with a first version of the method, or published: our table, whose classifier,
-# its accuracy without a limit, and accuracies at test gaps.
+# its accuracy without a limit, and accuracies at test gaps; of rates, or of equalized odds.
 BEFORE: list[tuple[str, str, str, float, list[tuple[float, float]]]] = [
     ("first version", "adult/sex", "logistic", 0.8438,
      [(0.0499, 0.8335), (0.0192, 0.8273), (0.0084, 0.8249)]),
@@ -43,6 +43,9 @@ BEFORE: list[tuple[str, str, str, float, list[tuple[float, float]]]] = [
     ("LinearPost", "adult_all/sex", "logistic", np.nan, [(0.055, 0.8406), (0.010, 0.8324)]),
     ("LinearPost", "adult_all/sex", "boosted", np.nan, [(0.051, 0.8572), (0.009, 0.8476)]),
 ]  # fmt: skip
+BEFORE_ODDS = [
+    ("first version", "adult/sex", "boosted", 0.8659, [(0.0349, 0.8594), (0.0133, 0.8523)]),
+]
 LIMITS = (0.05, 0.02, 0.01)
 SEEDS = 5
 ALL = "Adult with race as a feature and all 48842 people"
@@ -110,7 +113,7 @@ def coverage(runs: pd.DataFrame) -> str:
 
 def results(runs: pd.DataFrame, base: str, notion: str) -> str:
     """Accuracy and test gap of each method, with 95 % intervals over seeds."""
-    limits = LIMITS if notion == PARITY else (0.05, 0.02)
+    limits = LIMITS if notion == PARITY else (0.05, 0.02, 0.0)
     rows = []
     own = runs[(runs["base"] == base) & (runs["notion"] == notion)]
     for name, title in TABLES.items():
@@ -161,13 +164,15 @@ def leads(runs: pd.DataFrame) -> str:
 def before(runs: pd.DataFrame) -> str:
     """Our accuracy at test gaps that others reached."""
     rows = []
-    for who, name, base, free, points in BEFORE:
-        part = runs[(runs["base"] == base) & (runs["notion"] == PARITY) & (runs["table"] == name)]
+    asked = [(PARITY, "", one) for one in BEFORE]
+    asked += [(ODDS, ", equalized odds", one) for one in BEFORE_ODDS]
+    for notion, ending, (who, name, base, free, points) in asked:
+        part = runs[(runs["base"] == base) & (runs["notion"] == notion) & (runs["table"] == name)]
         if not len(part):
             continue
         x, y = _curve(part, "plain")
         rows.append(
-            [f"{who}: {TABLES.get(name, ALL)}, {base}", "no limit",
+            [f"{who}: {TABLES.get(name, ALL)}, {base}{ending}", "no limit",
              "-" if np.isnan(free) else f"{free:.4f}", f"{y[-1]:.4f}"]
         )  # fmt: skip
         for gap, accuracy in points:
