@@ -235,3 +235,28 @@ def test_a_program_that_failed_has_no_plan_that_looks_like_one(monkeypatch):
     assert np.isnan(t.fair_scores).all()
     with pytest.raises(otfair.TransportError, match="linear program failed"):
         otfair.exact_otf(*given)
+
+
+@pytest.mark.parametrize("far", [1e3, 1e6, 1e12])
+def test_fair_scores_cost_nothing_where_somebody_is_far_away(far):
+    constraints = otfair.DemographicParity().constraints(["a", "c", "b"])
+    t = otfair.exact_otf([0.5] * 3, otfair.PointCloud([[-1.52], [-1.23], [far]]), constraints)
+    assert t.converged
+    assert t.value == t.primal_value == 0
+    assert t.fair_scores == pytest.approx([0.5] * 3)
+
+
+def test_what_is_called_converged_is_fair_whatever_the_weights():
+    # Weights over twelve decades: rows of the lightest may be lost in rounding, which must be said.
+    rng = np.random.default_rng(0)
+    ends = []
+    for _ in range(120):
+        n = int(rng.integers(4, 12))
+        groups = np.array(["a", "b", "c"])[np.r_[0, 1, 2, rng.integers(0, 3, n - 3)]]
+        weight = 10.0 ** rng.uniform(-6, 6, n)
+        constraints = otfair.DemographicParity().constraints(groups, sample_weight=weight)
+        geometry = otfair.PointCloud(rng.normal(size=(n, 2)))
+        t = otfair.exact_otf(rng.uniform(0.05, 1, n), geometry, constraints, throw=False)
+        assert not t.converged or t.residual <= 1e-7
+        ends.append(t.converged)
+    assert np.mean(ends) > 0.9

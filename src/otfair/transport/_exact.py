@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 ALL_PAIRS = 20_000  # the program with every pair is solved up to this many
 ROUNDS = 50
 TOLERANCE = 1e-9  # of the gap, as a share of all mass moved over a distance of one unit
+FAIR = 1e-7  # of the residual
+FINEST = 1e-15  # of the largest distance, that a unit may be
 
 
 def solve_exact(problem: TransportProblem) -> Transport:
@@ -32,7 +34,8 @@ def solve_exact(problem: TransportProblem) -> Transport:
     for _ in range(3):  # most costs may be far below the largest, which was the unit
         if not found.converged or abs(found.gap) <= 1e-6 * found.primal_value:
             break
-        finer = _generate(problem, found.primal_value / problem.total)
+        unit = max(found.primal_value / problem.total, FINEST * float(problem.distances.max()))
+        finer = _generate(problem, unit)
         if not finer.converged or abs(finer.gap) >= abs(found.gap):
             break
         found = finer
@@ -61,12 +64,15 @@ def _generate(problem: TransportProblem, unit: float) -> Transport:
         lowest = (D - (mu @ V)[:, None]).min(0)
         linear = problem.target @ mu - problem.slack @ np.abs(mu)
         primal, dual = float((D * P).sum()), float(m @ lowest + linear)
+        if primal == 0:  # no plan is cheaper, and no duals at all prove it
+            mu, lowest, dual = np.zeros_like(mu), D.min(0), 0.0
         done = abs(primal - dual) <= TOLERANCE * unit * problem.total
         logger.debug("round %d: %d pairs, gap %.2e", rounds, int(pairs.sum()), primal - dual)
         if done or pairs.all():
             break
         pairs |= _excess(D, V, mu) <= 0
     prices = convert_like(lowest, problem.mass)
+    residual = problem.residual(P.sum(1), mu) if done else np.inf
     return Transport(
         problem=problem,
         mu=mu,
@@ -74,8 +80,8 @@ def _generate(problem: TransportProblem, unit: float) -> Transport:
         point=Reference(convert_like(P / np.where(m > 0, m, 1.0), problem.mass), prices, mu @ V),
         value=dual,
         primal_value=primal,
-        residual=problem.residual(P.sum(1), mu) if done else np.inf,
-        status=Status.CONVERGED if done else Status.LP_FAILED,
+        residual=residual,
+        status=Status.CONVERGED if residual <= FAIR else Status.LP_FAILED,
         iterations=rounds,
     )
 

@@ -30,8 +30,8 @@ class Status(StrEnum):
         "nearby problem as `init`"
     )
     LP_FAILED = (
-        "the linear program failed: rescale `cost` so that its typical entry is near 1, or use "
-        "`smooth_otf` with a small `epsilon`"
+        "the linear program failed: rescale `cost` so that its typical entry is near 1, leave out "
+        "people whose weight is next to nothing, or use `smooth_otf` with a small `epsilon`"
     )
 
     @property
