@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -11,7 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import otfair
-from otfair import Constraints, DemographicParity, EqualizedOdds, LinearNotion
+from otfair import (
+    Constraints,
+    DemographicParity,
+    EqualizedOdds,
+    LinearNotion,
+    PointCloud,
+    adjusted_otf,
+    exact_otf,
+    smooth_otf,
+)
 from otfair.notions._constraints import check_existence
 
 NOTIONS = [
@@ -251,6 +263,46 @@ def test_a_row_that_no_scores_can_satisfy_is_named(G, b, bad):
         Constraints.from_matrix(G, b, names=["x", "y"][: len(G)])
     assert str(bad) in str(error.value)
     assert "let `target` be inside it" in str(error.value)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16, torch.float32, pd.DataFrame])
+def test_rounding_of_coarse_numbers_is_no_constraint(kind):
+    # One-hot rows depend on one another; in single precision they do so up to 1e-7 only.
+    rng = np.random.default_rng(0)
+    group = np.r_[:4, rng.integers(0, 4, 196)]
+    X = rng.normal(size=(200, 3)) + 0.3 * group[:, None]
+    scores, geometry = 1 / (1 + np.exp(-X.sum(1))), PointCloud(X)
+    one_hot = np.eye(4)[group]
+    exact = (one_hot / one_hot.mean(0) - 1).T
+    if kind is torch.float32:
+        coarse = torch.as_tensor(exact, dtype=kind)
+    else:
+        coarse = (
+            pd.DataFrame(exact.astype(np.float32)) if kind is pd.DataFrame else exact.astype(kind)
+        )
+    digits = 1e-2 if kind is np.float16 else 1e-5
+    for solve in (
+        exact_otf,
+        partial(smooth_otf, epsilon=1e-2),
+        partial(adjusted_otf, epsilon=1e-2),
+    ):
+        expected = solve(scores, geometry, Constraints.from_matrix(exact)).value
+        found = solve(scores, geometry, Constraints.from_matrix(coarse)).value
+        assert float(found) == pytest.approx(float(expected), rel=digits, abs=digits)
+
+
+def test_rows_that_contradict_others_are_not_made_to_agree():
+    G = np.array([[1, -1, 0], [2, -2, 0]], dtype=np.float32)
+    assert check_existence(Constraints.from_matrix(G, [0.1, 0.2]))
+    with pytest.raises(ValueError, match="no non-negative"):
+        Constraints.from_matrix(G, [0.1, 0.3])
+
+
+def test_a_row_of_zeros_takes_a_slack_however_large():
+    c = replace(Constraints.from_matrix([[0, 0], [1, -1]]), target=np.array([1.0, 0.0]))
+    assert check_existence(c, total=1.0, slack=np.array([1e8, 0.0]))
+    with pytest.raises(ValueError, match="no non-negative"):
+        check_existence(c, total=1.0, slack=np.array([0.5, 0.0]))
 
 
 def test_people_without_weight_cannot_make_a_row_satisfiable():

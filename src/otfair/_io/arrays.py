@@ -10,6 +10,7 @@ import torch
 from scipy.sparse import issparse
 from torch import Tensor
 
+EPS = float(np.finfo(np.float64).eps)
 Array: TypeAlias = Any  # what the user holds: np.ndarray, Tensor, a pandas or polars object, a list
 
 
@@ -61,6 +62,15 @@ def to_tensor(
             f"the first at {first}{where}. Drop those people or impute the values.",
         )
     return tensor
+
+
+def precision_of(values: Array) -> float:
+    """Return the rounding error of numbers as the user holds them, at most that of float64."""
+    if isinstance(values, Tensor):
+        return float(torch.finfo(values.dtype).eps) if values.is_floating_point() else EPS
+    values = values.to_numpy() if hasattr(values, "to_numpy") else values
+    kind = getattr(values, "dtype", None)
+    return float(np.finfo(kind).eps) if isinstance(kind, np.dtype) and kind.kind == "f" else EPS
 
 
 def to_vector(

@@ -110,7 +110,8 @@ def keep_promise(
     best = enough(some, TRIES)
     if some is not believed:
         best = enough(believed, LAST_TRIES, best.multiple, best.rule)
-    return Promise(best.rule, margins(best.multiple), error, best.sure, kept, needed)
+    promised = kept & (best.sure >= confidence)  # nothing is, where the surest rule is not enough
+    return Promise(best.rule, margins(best.multiple), error, best.sure, promised, needed)
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,12 @@ from scipy.optimize import linprog
 from torch import Tensor
 
 from otfair._io.arrays import (
+    EPS,
     Array,
     check_weight,
     is_tensor,
     like_input,
+    precision_of,
     to_index,
     to_tensor,
     to_vector,
@@ -249,13 +251,15 @@ def people_from_matrix(
     if len(labels) != d:
         raise ValueError(f"`names` must have one entry per row of G: {d}; received {len(labels)}.")
     vectors, types = np.unique((matrix + 0.0).cpu().numpy(), axis=1, return_inverse=True)
+    b = to_vector(torch.zeros(d) if target is None else target, "target", d, "row of G")
+    if (eps := precision_of(G)) > EPS:
+        vectors, b = _without_rounding(vectors, b, eps)
     design = torch.as_tensor(vectors, device=matrix.device)
-    b = torch.zeros(d) if target is None else target
     return People(
         design=design,
         strata=torch.ones_like(design, dtype=torch.bool),
         kinds=("fixed",) * d,
-        target=to_vector(b, "target", d, "row of G", matrix.device),
+        target=b.to(matrix.device),
         names=labels,
         compared=tuple((name, "") for name in labels),
         type_names=_numbered("type", design.shape[1]),
@@ -263,6 +267,28 @@ def people_from_matrix(
         weight=check_weight(sample_weight, n, matrix.device),
         as_tensor=is_tensor(G),
     )
+
+
+def _without_rounding(vectors: np.ndarray, target: Tensor, eps: float) -> tuple[np.ndarray, Tensor]:
+    """Return rows (d, K) and target (d,) without what the rounding of coarse numbers adds to them.
+
+    Rows that depend on others, as one-hot ones do, do so up to rounding only; what is left would
+    be a constraint of its own.
+    """
+    unit = np.abs(vectors).max(1, initial=0.0)
+    some = unit > 0  # a row of zeros is as it should be
+    unit = unit[some, None]
+    U, s, W = np.linalg.svd(vectors[some] / unit, full_matrices=False)
+    real = s > 4 * max(vectors.shape) * eps * s.max(initial=0.0)
+    if real.all():
+        return vectors, target
+    exact, b = vectors.copy(), target.cpu().numpy().copy()
+    exact[some] = (U[:, real] * s[real]) @ W[real] * unit
+    scaled = b[some] / unit[:, 0]
+    near = U[:, real] @ (U[:, real].T @ scaled)
+    if np.abs(near - scaled).max() <= 4 * len(b) * eps * np.abs(scaled).max():
+        b[some] = near * unit[:, 0]  # else rows contradict one another, which is said elsewhere
+    return exact, torch.as_tensor(b)
 
 
 def type_people(
@@ -339,7 +365,8 @@ def check_existence(
     d, K = V.shape
     if d == 0:
         return True
-    unit = np.maximum(np.abs(V).max(1, initial=0.0), 1e-300)
+    unit = np.abs(V).max(1, initial=0.0)
+    unit = np.where(unit > 0, unit, 1.0)
     size = total or max(1.0, np.abs(b / unit).max())
     V, b = V / unit[:, None], b / unit / size
     gamma = 1e-9 + (0.0 if slack is None else slack / unit / size)  # rows may disagree by rounding
