@@ -39,6 +39,7 @@ class Rule:
     value: float  # mean gain
     excess: float  # by how much limits are missed; at most 0 where they are met
     met: bool  # whether limits are met, as nearly as whole people can
+    useful: bool  # whether it gains more than one decision for all
 
     @property
     def strict(self) -> bool:
@@ -50,7 +51,12 @@ class Rule:
         return self.value - price * max(self.excess, 0.0)
 
     def better(self, other: Rule) -> Rule:
-        """Return the rule that is worth more if both meet the limits, or else misses them less."""
+        """Return the rule that is worth more if both meet the limits, or else misses them less.
+
+        Rules that gain less than one decision for all are for want of others only.
+        """
+        if self.useful != other.useful:
+            return self if self.useful else other
         if self.met and other.met:
             return self if self.worth(PRICE) > other.worth(PRICE) else other
         return self if self.excess < other.excess else other
@@ -64,13 +70,15 @@ def tune(
     `margin`, (d,), is kept from every limit. The rule of similar limits saves time.
     """
     zero = np.zeros_like(margin)
+    everybody = max(sample.value(np.full(len(sample.gain), d)) for d in (0.0, 1.0))
 
     def judged(duals: np.ndarray) -> Rule:
         outcome = sample.outcome(duals)
         rates = sample.rates(outcome)
         missed = float(excess(families, rates, margin))
         met = bool(excess(families, rates, margin - sample.grain) <= TOLERANCE)
-        return Rule(duals, rates, sample.value(outcome), missed, met)
+        value = sample.value(outcome)
+        return Rule(duals, rates, value, missed, met, value > everybody)
 
     def limits(rule: Rule, shift: np.ndarray, drawn: float = 0.0) -> Inequalities:
         """Return the limits for rates that come out higher by `shift`."""
