@@ -13,6 +13,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import otfair
@@ -153,15 +155,19 @@ def test_equal_rates_of_equalized_odds_hold_for_new_people():
 
 def test_people_who_are_alike_are_alike_in_every_fold():
     rng = np.random.default_rng(0)
-    final = np.column_stack([rng.integers(0, 3, 60), np.zeros(60)]).astype(float)
-    values, more = rng.normal(size=60), rng.normal(size=(60, 2))
-    one, two = averaged(final, values, more)
-    for kind in range(3):
-        own = final[:, 0] == kind
-        assert one[own] == pytest.approx(np.full(own.sum(), values[own].mean()))
-        assert two[own] == pytest.approx(np.tile(more[own].mean(0), (own.sum(), 1)))
-    same = averaged(np.arange(60.0)[:, None], values)[0]
-    assert same is values
+    kind = np.tile([0, 1, 2], 20)
+    final = np.column_stack([kind, np.zeros(60)]).astype(float)
+    scores, rows = 0.3 * kind + rng.uniform(0, 0.04, 60), rng.normal(size=(60, 2))
+    # The last kind is alike to the final model only, as those are whose labels it knows by heart.
+    scores[kind == 2] = rng.uniform(size=20)
+    one, two = averaged(final, scores, rows)
+    for k in (0, 1):
+        own = kind == k
+        assert one[own] == pytest.approx(np.full(20, scores[own].mean()))
+        assert two[own] == pytest.approx(np.tile(rows[own].mean(0), (20, 1)))
+    assert np.array_equal(one[kind == 2], scores[kind == 2])
+    assert np.array_equal(two[kind == 2], rows[kind == 2])
+    assert averaged(np.arange(60.0)[:, None], scores, rows)[0] is scores
 
 
 def test_smallest_rates():
@@ -400,3 +406,122 @@ def test_weights_are_copies():
     repeated = fair.fit(X.iloc[index], y[index], s.iloc[index]).summary()
     assert weighted["rate"].to_numpy() == pytest.approx(repeated["rate"].to_numpy(), abs=0.01)
     assert weighted["before"].to_numpy() == pytest.approx(repeated["before"].to_numpy())
+
+
+def several(n, seed, groups=2, share=None, base=0.0, leak=1.0, features=6):
+    """Features that tell the group and the label; groups from worst to best off."""
+    rng = np.random.default_rng(seed)
+    group = rng.choice(groups, n, p=share)
+    X = rng.normal(size=(n, features))
+    place = np.linspace(-1, 1, groups)
+    X[:, 0] += leak * place[group]
+    X[:, 1] += place[group]
+    z = X[:, 1] + 0.7 * X[:, 2] - 0.5 * X[:, 3] + base + rng.logistic(size=n)
+    return X, (z > 0).astype(int), np.array([f"g{i}" for i in group])
+
+
+def gain_of(fair):
+    """The mean gain of a rule, of those who tuned it."""
+    sample = fair._tuning.sample
+    return sample.value(sample.outcome(fair.duals_ * np.array([row.share for row in fair.rows_])))
+
+
+@pytest.mark.filterwarnings("ignore::otfair.LimitWarning")
+def test_a_smallest_rate_goes_with_a_limit_on_another_attribute():
+    X, y, s = several(4000, 1)
+    both = pd.DataFrame({"a": several(4000, 2, groups=12)[2], "b": s})
+    fair = FairDecisions(LINEAR, max_difference={"b": 0.03}, min_rate={"a": 0.1}).fit(X, y, both)
+    rates = fair.summary()["rate"]
+    assert np.ptp(rates.filter(like="b=")) <= 0.03 + 1e-3
+    # A floor below all rates asks for nothing, however small its groups are.
+    X, y, s = several(600, 3, share=[0.93, 0.07], base=-1.0)
+    fair = FairDecisions(LINEAR, max_difference=0.05, min_rate=0.1).fit(X, y, s)
+    assert fair.summary()["rate"].max() < 0.3
+    assert fair.accuracy_ > fair.accuracy_before_ - 0.06
+
+
+def test_labels_that_a_forest_knows_by_heart_do_not_leak():
+    X, y, s = several(3000, 1)
+    new = several(10000, 99)
+    forest = RandomForestClassifier(30, random_state=0)
+    few = DecisionTreeClassifier(max_depth=3)
+    fair = FairDecisions(forest, max_difference=0.1, group_estimator=few).fit(X, y, s)
+    assert fair.accuracy_ == pytest.approx(np.mean(fair.predict(new[0]) == new[1]), abs=0.03)
+
+
+@pytest.mark.parametrize("use_sensitive", [False, True])
+def test_the_scale_of_weights_changes_nothing(use_sensitive):
+    X, y, s = several(2000, 1)
+    model = LogisticRegression().fit(*several(2000, 50)[:2])
+    found = [
+        FairDecisions(model, max_difference=0.1, cv="prefit", use_sensitive=use_sensitive)
+        .fit(X, y, s, sample_weight=np.full(2000, weight)).duals_
+        for weight in (1.0, 1 / 2000, 1e-6)
+    ]  # fmt: skip
+    assert found[1] == pytest.approx(found[0], abs=0.002)
+    assert found[2] == pytest.approx(found[0], abs=0.002)
+
+
+def test_crowds_are_passed_by_whole_decisions():
+    # Features are whole numbers: few margins, and between them smooth programs end.
+    X, y, s = several(3000, 1)
+    fair = FairDecisions(LINEAR, max_difference=0.03, confidence=None)
+    fair.fit(np.round(X[:, :2]), y, s)
+    assert fair.limits_met_
+    assert gain_of(fair) > 0.05
+
+
+def test_rare_positives_and_low_thresholds():
+    X, y, s = several(20000, 2, base=-5.5, groups=3)
+    fair = FairDecisions(
+        LINEAR, "equal_opportunity", max_difference=0.1, threshold=0.05, confidence=None
+    ).fit(X, y, s)
+    assert fair.limits_met_
+    assert gain_of(fair) > 0.001
+
+
+def test_limits_are_met_as_observed_and_the_warning_says_what_is_missed():
+    X, y, s = several(1500, 5, groups=3, share=[0.6, 0.398, 0.002])
+    with pytest.warns(LimitWarning, match=r"misses that of group \| y=[01] by 0\.[1-9]"):
+        fair = FairDecisions(LINEAR, "equalized_odds", max_difference=0.05).fit(X, y, s)
+    assert not fair.limits_met_
+    assert not fair.summary()["promised"].any()
+
+
+def test_attributes_without_a_limit_have_no_price_and_numbers_no_warning():
+    X, y, s = several(3000, 1)
+    rng = np.random.default_rng(5)
+    both = pd.DataFrame({"a": s, "b": rng.choice(["u", "v"], 3000)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fair = FairDecisions(LINEAR, max_difference={"a": 0.1}, confidence=None).fit(X, y, both)
+        assert fair.duals_[2:].tolist() == [0, 0]
+        age = pd.DataFrame({"age": X[:, 0] + rng.normal(size=3000)})
+        FairDecisions(LINEAR, max_difference=0.08).fit(X, y, age)
+
+
+def test_what_no_number_of_people_can_be_promised_is_said():
+    X, y, s = several(4000, 1)
+    with pytest.warns(LimitWarning, match="out of reach for any number"):
+        fair = FairDecisions(LINEAR, max_difference=0.0).fit(X, y, s)
+    assert (fair.summary()["needed"] == -1).all()
+
+
+def test_paths_that_make_no_sense_are_refused_and_others_fall():
+    X, y, s = several(3000, 2, groups=4)
+    fair = FairDecisions(LINEAR, max_difference=0.05, confidence=None).fit(X, y, s)
+    found = fair.path([0.0, 0.3, 0.05, 0.1])
+    assert found["limit"].tolist() == [0.0, 0.3, 0.05, 0.1]
+    assert (found["difference"] <= found["limit"] + 2e-3).all()
+    assert len(fair.path(0.1)) == 1
+    for wrong in ([], [-1], [2.0], [np.nan]):
+        with pytest.raises(ValueError, match="must lie in"):
+            fair.path(wrong)
+    with pytest.raises(ValueError, match="`y` has labels"):
+        fair.path([0.1], X, np.where(y == 1, "yes", "no"), s)
+
+
+def test_classifiers_without_scores_are_refused_before_they_are_trained():
+    X, y, s = table(200)
+    with pytest.raises(TypeError, match="CalibratedClassifierCV"):
+        FairDecisions(LinearSVC(), max_difference=0.1).fit(X, y, s)

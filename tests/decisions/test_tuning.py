@@ -56,7 +56,7 @@ def test_a_start_and_a_part_of_the_people_lead_to_the_same_rule(monkeypatch):
     cold = tune(sample, families, np.zeros(9))
     warm = tune(sample, families, np.zeros(9), tune(sample, families, np.full(9, 0.01)))
     monkeypatch.setattr(_tuning, "MANY", 10_000)
-    monkeypatch.setattr(_tuning, "SOME", 600)
+    monkeypatch.setattr(_tuning, "SOME", 5400)
     assert len(some_people(sample).gain) < len(sample.gain) / 2
     part = tune(sample, families, np.zeros(9))
     for rule in (warm, part):
@@ -67,7 +67,7 @@ def test_a_start_and_a_part_of_the_people_lead_to_the_same_rule(monkeypatch):
 def test_fewer_people_stand_for_all(monkeypatch):
     sample = nine_groups(1, n=50000)
     monkeypatch.setattr(_tuning, "MANY", 1000)
-    monkeypatch.setattr(_tuning, "SOME", 800)
+    monkeypatch.setattr(_tuning, "SOME", 7200)
     some = some_people(sample)
     outcome, part = (s.outcome(np.zeros(9)) for s in (sample, some))
     # Weights make up for those who are left out, and small groups are there as they are.

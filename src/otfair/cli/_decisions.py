@@ -232,7 +232,8 @@ def _lines(found: dict[str, Any], part: Task) -> list[dict[str, Any]]:
         )
     elif small:
         named = ", ".join(
-            f"{shown(group['name'])} (about {_two_digits(group['needed']):,} people would do)"
+            shown(group["name"])
+            + (f" (about {_two_digits(n):,} people would do)" if (n := group["needed"]) > 0 else "")
             for group in small[:5]
         )
         more = f" and {len(small) - 5} more" if len(small) > 5 else ""

@@ -7,6 +7,7 @@ new people (`_margin.py`).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -33,8 +34,8 @@ from otfair.decisions._groups import Block
 from otfair.decisions._limits import Family
 from otfair.decisions._margin import Promise, errors, keep_promise
 from otfair.decisions._path import Judges, draw_path, is_by_ratio, path_of
-from otfair.decisions._people import averaged, folds_of, read_weight, read_X
-from otfair.decisions._report import GroupRate, accuracy, met, rates_of, warn
+from otfair.decisions._people import averaged, folds_of, jitter, read_weight, read_X, with_mean_one
+from otfair.decisions._report import GroupRate, accuracy, missed_by, rates_of, warn
 from otfair.decisions._rows import Limit, Row, families_of, read_rows
 from otfair.decisions._settings import check_settings, threshold_of
 from otfair.decisions._sight import SeesPeople
@@ -117,7 +118,8 @@ class FairDecisions(
     names_ : list of str
         Names of the rows, such as ``"sex=Female | y=1"``.
     limits_met_ : bool
-        Whether the limits are met by the people who tuned the rule.
+        Whether the limits are met by the people who tuned the rule, in all groups that are large
+        enough for a promise.
     confidence_ : float
         How sure it is that new people meet the limits of all groups that are promised it.
     groups_ : list
@@ -235,14 +237,23 @@ class FairDecisions(
             raise ValueError(
                 "`sensitive_features` are missing; pass `fit(X, y, sensitive_features=...)`."
             )
-        weight = read_weight(sample_weight, len(labels))
+        given = read_weight(sample_weight, len(labels))
+        weight = with_mean_one(given)
         notion, known = self._read(sensitive_features, len(labels))
         rows, values = read_rows(notion, sensitive_features, labels, weight, known)
         families = families_of(rows, self.max_difference, self.min_ratio, self.min_rate)
         if not families:
-            raise ValueError("no groups are left to compare; every attribute has one group only.")
+            raise ValueError(
+                "no limit speaks of any group: attributes have one group only, or are numbers, for "
+                "which `max_difference` is."
+            )
+        if not hasattr(self.estimator, "predict_proba"):
+            raise TypeError(
+                f"{type(self.estimator).__name__} has no `predict_proba`, which scores are taken "
+                "from; wrap it in scikit-learn's `CalibratedClassifierCV`."
+            )
         fit_params = self._fit_params(
-            sensitive_features, None if sample_weight is None else weight, params
+            sensitive_features, None if sample_weight is None else given, params
         )
         for name in ("encoder_", "group_models_", "calibration_"):  # of an earlier fit
             self.__dict__.pop(name, None)
@@ -272,7 +283,8 @@ class FairDecisions(
         sample = tuning.sample
         promise = self._tune(sample, families)
         self.duals_ = promise.rule.duals / shares
-        self.limits_met_ = met(sample, promise, families)
+        missed = missed_by(sample, promise, families)
+        self.limits_met_ = missed[0] == 0
         self.confidence_ = float(promise.confidence)
         before = own if sample.soft else (own > threshold_of(self)).astype(np.float64)
         self.groups_ = rates_of(sample, promise, rows, before)
@@ -280,7 +292,8 @@ class FairDecisions(
         self._tuning, self._families = tuning, families  # for `path`
         self.accuracy_ = tuning.cost(promise.rule.duals, families)["accuracy"]
         self.accuracy_before_ = accuracy(sample, before, labels, threshold_of(self))
-        warn(sample, promise, self.groups_, self.limits_met_, self.confidence, self.ties)
+        chances = None if self.ties == "random" else partial(jitter, X, self.random_state)
+        warn(sample, promise, self.groups_, missed, self.confidence, chances)
         return self
 
     def predict(self, X: Array, sensitive_features: Array = None) -> np.ndarray:
@@ -488,6 +501,10 @@ class FairDecisions(
     def _judges(self, X: Array, y: Array, sensitive: Array, sample_weight: Array) -> Judges:
         """Return other people as the rule sees them, and as they are."""
         same_people({"X": X, "y": y, "sensitive_features": sensitive})
+        if strange := set(np.unique(np.asarray(y))) - set(self.classes_):
+            raise ValueError(
+                f"`y` has labels {sorted(map(str, strange))}; those of `fit` are {self.classes_}."
+            )
         labels = (np.asarray(y) == self.classes_[1]).astype(int)
         weight = read_weight(sample_weight, len(labels))
         notion, known = self._read(sensitive, len(labels))

@@ -17,11 +17,11 @@ from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.utils.validation import has_fit_parameter
 
+from otfair.decisions._left_out import chances_left_out, is_cheap
 from otfair.decisions._people import take
 from otfair.decisions._rows import Row
-
-ENOUGH = 10  # people of the smallest group for each feature
 
 
 @dataclass(frozen=True)
@@ -59,19 +59,42 @@ def learn(
     return learnt
 
 
-def is_steady(values: np.ndarray, features: np.ndarray, weight: np.ndarray) -> bool:
-    """Whether a default model sees those who trained it much as it sees new people.
+def expected_left_out(
+    rows: Sequence[Row],
+    blocks: Sequence[Block],
+    values: np.ndarray,
+    features: np.ndarray,
+    weight: np.ndarray,
+    scores: np.ndarray,
+) -> np.ndarray | None:
+    """Return what rows people are expected to have, (n, d), by models without them.
 
-    Then they need no folds, and tune the rule by the very model that new people get.
+    None where folds are cheaper, or where a model is of values.
     """
-    people = (values[weight > 0] != 0).sum(0)
-    return bool(people.min() >= ENOUGH * features.shape[1])
+    out = np.zeros_like(values)
+    for block in blocks:
+        present = np.flatnonzero(np.isfinite(block.intercept))
+        if not block.is_group or not is_cheap(len(present), features.shape[1]):
+            return None
+        logits = features @ block.coef[present].T + block.intercept[present]
+        codes = np.searchsorted(present, _codes(values[:, block.rows]))
+        chances = np.zeros((len(out), len(block.intercept)))
+        chances[:, present] = (
+            chances_left_out(logits, codes, features, weight) if len(present) > 1 else 1.0
+        )
+        _put(out, rows, block.rows, chances, scores)
+    return out
+
+
+def _codes(member: np.ndarray) -> np.ndarray:
+    """Return the group of each person, (n,), from rows (n, r); r for those in none."""
+    return np.asarray(np.where(member.any(1), member.argmax(1), member.shape[1]))
 
 
 def _learn_groups(
     own: tuple[int, ...], member: np.ndarray, features: np.ndarray, weight: np.ndarray
 ) -> Block:
-    codes = np.where(member.any(1), member.argmax(1), len(own))  # the last for those in none
+    codes = _codes(member)
     used = weight > 0
     coef = np.zeros((len(own) + 1, features.shape[1]))
     intercept = np.full(len(own) + 1, -np.inf)
@@ -113,9 +136,11 @@ def learn_by(
                 "leave `group_estimator=None`, or bin the column."
             )
         member = values[:, own]
-        codes = np.where(member.any(1), member.argmax(1), len(own))
+        codes = _codes(member)
         used = np.flatnonzero(weight > 0)
-        fitted.append(clone(estimator).fit(take(X, used), codes[used]))
+        weighs = has_fit_parameter(estimator, "sample_weight")
+        by = {"sample_weight": weight[used]} if weighs else {}
+        fitted.append(clone(estimator).fit(take(X, used), codes[used], **by))
     return fitted
 
 

@@ -116,6 +116,11 @@ class Inequalities:
     compared: np.ndarray  # (m, d) 1 for the rows of a family that are compared with one another
     subsidised: np.ndarray  # (m,) whether its prices may add up to less than 0
 
+    @property
+    def limited(self) -> np.ndarray:
+        """Which rows have a limit, (d,)."""
+        return np.asarray((self.rows != 0).any(0))
+
 
 def inequalities(families: Sequence[Family], margin: np.ndarray, rates: np.ndarray) -> Inequalities:
     """Collect those of all families, of which each has free variables of its own."""

@@ -21,6 +21,8 @@ DRAWS = 4000
 TRIES = 8  # multiples tried
 LAST_TRIES = 4  # with all people, where a part of them found one that is nearly right
 WIDEST = 4.0  # of them
+# How much surer rows must be able to be than is asked for, as a share of what is left to 1.
+STRICTER = (0.0, 0.3, 0.6)
 CLOSE = 0.01  # of the confidence asked for
 # By how much a model of groups is off, as a rate (0.03 on ACSIncome, by race). Groups in which
 # the error of sampling is larger are judged by the model rather than by the few who are there.
@@ -53,8 +55,8 @@ def errors(
     # A rate is the mean in a group: here the values of rows cancel.
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = np.maximum(second - 2 * rates * first + rates**2 * size, 0.0) / size
-    # Two more of each outcome, so that rates of 0 and 1 are not taken for certain.
-    error = np.sqrt((spread * n + 1.0) / (n + 4) / n)
+        # Two more of each outcome, so that rates of 0 and 1 are not taken for certain.
+        error = np.sqrt((spread * n + 1.0) / (n + 4) / n)
     for c in np.flatnonzero(~sample.is_rate):  # means over all people, of whom others have 0
         column = sample.observed[:, c]
         square = float(w @ (column * outcome - rates[c]) ** 2)
@@ -66,13 +68,32 @@ def keep_promise(
     sample: Sample, families: Sequence[Family], confidence: float, share: float
 ) -> Promise:
     """Tune a rule with margins for new samples of `share` as many people (infinity: for all)."""
+    outcome = sample.outcome(np.zeros(sample.observed.shape[1]))
+    for more in STRICTER:
+        aim = confidence + more * (1 - confidence)
+        promise = _promise(sample, families, confidence, share, outcome, aim)
+        if promise.confidence >= confidence or not promise.kept.any():
+            break
+        # Rates have moved, and their errors with them: fewer rows can be promised anything.
+        outcome = sample.outcome(promise.rule.duals)
+    return replace(promise, kept=promise.kept & (promise.confidence >= confidence))
+
+
+def _promise(
+    sample: Sample,
+    families: Sequence[Family],
+    confidence: float,
+    share: float,
+    outcome: np.ndarray,
+    aim: float,
+) -> Promise:
+    """Tune a rule for rows that can be surer than `aim`, with errors as under an outcome (n,)."""
     d = sample.observed.shape[1]
     draws = np.random.default_rng(0).standard_normal((DRAWS, d))
-    free = sample.outcome(np.zeros(d))
-    rates = sample.rates(free)
-    own = errors(sample, rates, free)
+    rates = sample.rates(outcome)
+    own = errors(sample, rates, outcome)
     error = own * np.sqrt(1 + 1 / share)
-    kept, needed = _promised(sample, families, rates, error, draws, confidence)
+    kept, needed = _promised(sample, families, rates, error, draws, aim)
     # Groups that are too small to be promised anything are judged by the model, too.
     trust = np.where(kept, 1.0, MODEL_ERROR**2 / (MODEL_ERROR**2 + own**2))
     believed = replace(sample, trust=trust)
@@ -81,7 +102,7 @@ def keep_promise(
     def margins(multiple: float) -> np.ndarray:
         out = np.where(kept, multiple * error, 0.0)
         for family in families:  # of which nothing can be promised: half of the limit
-            if not kept[family.rows].any():
+            if family.floor is None and not kept[family.rows].any():
                 out[family.rows] = family.widest(rates) / 2
         return out
 
@@ -110,8 +131,7 @@ def keep_promise(
     best = enough(some, TRIES)
     if some is not believed:
         best = enough(believed, LAST_TRIES, best.multiple, best.rule)
-    promised = kept & (best.sure >= confidence)  # nothing is, where the surest rule is not enough
-    return Promise(best.rule, margins(best.multiple), error, best.sure, promised, needed)
+    return Promise(best.rule, margins(best.multiple), error, best.sure, kept, needed)
 
 
 @dataclass(frozen=True)
@@ -170,6 +190,9 @@ def _promised(
     limited = np.concatenate([family.rows for family in families])
     kept, needed = np.isin(np.arange(d), limited), np.zeros(d)
     families = [family for family in families if family.floor is None]  # floors can be kept away
+    if not families:
+        return kept, needed
+    compared = np.isin(np.arange(d), np.concatenate([family.rows for family in families]))
     people = (sample.observed != 0).sum(0)
     centre = rates
     for family in families:
@@ -182,8 +205,8 @@ def _promised(
         return float((excess(judged, centre + error * draws, np.zeros(d)) <= 0).mean())
 
     given_up: list[int] = []
-    while kept.any() and sure(error, kept) < confidence:
-        worst = int(np.argmax(np.where(kept, error, -1.0)))
+    while (kept & compared).any() and sure(error, kept) < confidence:
+        worst = int(np.argmax(np.where(kept & compared, error, -1.0)))
         kept[worst] = False
         given_up.append(worst)
     for family in families:  # one that is left of several has nobody to be compared with
@@ -200,5 +223,6 @@ def _promised(
             less = np.where(grown, np.minimum(error, most), error)
             enough = sure(less, kept | grown) >= confidence
             low, high = (np.sqrt(low * high), high) if enough else (low, np.sqrt(low * high))
-        needed[c] = people[c] / low**2
+        # An error of next to nothing that is still too large: no number of people would do.
+        needed[c] = people[c] / low**2 if low > 1e-3 else -1
     return kept, needed

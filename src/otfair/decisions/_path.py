@@ -12,7 +12,7 @@ import pandas as pd
 from otfair.decisions._limits import Family
 from otfair.decisions._report import accuracy, measured
 from otfair.decisions._smooth import Sample
-from otfair.decisions._tuning import tune
+from otfair.decisions._tuning import Rule, tune
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,12 +52,22 @@ def path_of(
         before = tuning.cost(np.zeros(d), families)
         ends = (before["ratio"], 1.0) if by_ratio else (before["difference"], 0.0)
         limits = np.linspace(*ends, LIMITS).tolist()
-    found, rule = [], None
-    for limit in np.asarray(limits, dtype=np.float64):
-        changed = {"ratio": limit} if by_ratio else {"difference": limit, "ratio": None}
-        asked = [f if f.floor is not None else replace(f, **changed) for f in families]
-        rule = tune(tuning.sample, asked, np.zeros(d), rule)
-        found.append({"limit": limit, **judges.cost(rule.duals, families), "met": rule.met})
+    asked = np.atleast_1d(np.asarray(limits, dtype=np.float64))
+    if asked.ndim != 1 or not len(asked) or not ((asked >= 0) & (asked <= 1)).all():
+        raise ValueError(f"`limits` must lie in [0, 1]; received {limits!r}.")
+    changed = "ratio" if by_ratio else "difference"
+    rules: dict[float, Rule] = {}
+    last: Rule | None = None
+    for limit in sorted(asked.tolist(), reverse=by_ratio):  # from tight to loose
+        own = [f if f.floor is not None else replace(f, **{changed: limit}) for f in families]
+        rule = tune(tuning.sample, own, np.zeros(d))
+        # What meets a tighter limit meets this one.
+        last = last if last is not None and last.met and last.value > rule.value else rule
+        rules[limit] = last
+    found = [
+        {"limit": x, **judges.cost(rules[x].duals, families), "met": rules[x].met}
+        for x in asked.tolist()
+    ]
     return pd.DataFrame(found)
 
 

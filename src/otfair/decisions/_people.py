@@ -17,6 +17,7 @@ from otfair._io.arrays import Array
 from otfair.tables import to_frame
 
 JITTER = 1e-6  # of a score, by which ties are broken
+NEARLY = 0.05  # of scores, that people who are alike may differ by
 PREFIT_FOLDS = 5  # of the model of groups, where the classifier has none
 Folds = list[tuple[np.ndarray, np.ndarray]]
 
@@ -55,9 +56,15 @@ def read_X(X: Any, sparse: bool) -> Any:
 def read_weight(weight: Any, people: int) -> np.ndarray:
     """Return the weights of people, (n,); one each by default."""
     blank = np.zeros((people, 1))
-    return np.asarray(
-        _check_sample_weight(weight, blank, dtype=np.float64, ensure_non_negative=True)
-    )
+    given = _check_sample_weight(weight, blank, dtype=np.float64, ensure_non_negative=True)
+    if not given.sum() > 0:
+        raise ValueError("`sample_weight` is 0 for everybody; give some people a weight.")
+    return np.asarray(given)
+
+
+def with_mean_one(weight: np.ndarray) -> np.ndarray:
+    """Return weights of a mean of 1: penalties of our own models know no other scale."""
+    return np.asarray(weight * (len(weight) / weight.sum()))
 
 
 def take(X: Any, index: np.ndarray) -> Any:
@@ -65,20 +72,28 @@ def take(X: Any, index: np.ndarray) -> Any:
     return _safe_indexing(X, index)
 
 
-def averaged(final: np.ndarray, *values: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return values of people, (n,) or (n, d), with their mean for all who are alike.
+def averaged(
+    final: np.ndarray, scores: np.ndarray, expected: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return scores (n,) and expected rows (n, d) with their mean for all who are alike.
 
-    Alike are those of whom the final models say the same, (n, m). Models of folds differ a little,
-    but new people who are alike have one decision.
+    Alike are those of whom the final models say the same, (n, m), and the models of folds nearly
+    so. These differ a little, but new people who are alike have one decision. (People of whom the
+    final classifier knows the label by heart are alike to it, but not to the others.)
     """
     hashed = pd.util.hash_pandas_object(pd.DataFrame(final), index=False).to_numpy()
     first, alike, size = np.unique(hashed, return_inverse=True, return_counts=True)
-    if len(first) == len(alike):
-        return values
+    low, high = np.full(len(first), np.inf), np.full(len(first), -np.inf)
+    np.minimum.at(low, alike, scores)
+    np.maximum.at(high, alike, scores)
+    same = ((high - low <= NEARLY) & (size > 1))[alike]
+    if not same.any():
+        return scores, expected
     inside = scipy.sparse.csr_array(
         (1.0 / size[alike], alike, np.arange(len(alike) + 1)), shape=(len(alike), len(first))
     )
-    return tuple(np.asarray(inside.T @ value)[alike] for value in values)
+    mean, rows = ((inside.T @ value)[alike] for value in (scores, expected))
+    return np.where(same, mean, scores), np.where(same[:, None], rows, expected)
 
 
 def jitter(X: Array, seed: int) -> np.ndarray:

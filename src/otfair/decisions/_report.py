@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri
 
-from otfair.decisions._limits import Family, excess
+from otfair.decisions._limits import Family
 from otfair.decisions._margin import Promise, errors
 from otfair.decisions._rows import Row
 from otfair.decisions._smooth import Sample
@@ -31,7 +31,9 @@ class GroupRate:
     high: float
     new_error: float  # standard error of a new sample's rate around this one
     promised: bool  # whether the limit is promised for new people
-    needed: int  # people of the group that a promise would take; 0 where there is one
+    needed: (
+        int  # people of the group that a promise would take; 0 if none, -1 if no number would do
+    )
 
 
 def rates_of(
@@ -87,28 +89,48 @@ def measured(sample: Sample, families: Sequence[Family], outcome: np.ndarray) ->
     }
 
 
-def met(sample: Sample, promise: Promise, families: Sequence[Family]) -> bool:
-    """Whether the people who tuned a rule meet the limits, whatever margin is kept from them."""
-    return bool(excess(families, promise.rule.rates, -sample.grain) <= TOLERANCE)
+def missed_by(
+    sample: Sample, promise: Promise, families: Sequence[Family], margin: np.ndarray | None = None
+) -> tuple[float, str]:
+    """Return by how much those who tuned a rule miss limits, and of which family; 0 if they don't.
+
+    Groups that are too small for a promise, and so judged by the model too, do not count if others
+    are left. Limits are met as nearly as whole people can, or, with `margin`, to within that.
+    """
+    large = promise.needed == 0
+    judged = [part for family in families if (part := family.only(large)) is not None] or families
+    rates = sample.rates(sample.outcome(promise.rule.duals))
+    room = sample.grain if margin is None else margin
+    worst = max(judged, key=lambda family: float(family.excess(rates, -room)))
+    if worst.excess(rates, -room) <= TOLERANCE:
+        return 0.0, ""
+    return float(worst.excess(rates, np.zeros_like(rates))), worst.name
 
 
 def warn(
-    sample: Sample, promise: Promise, groups: Sequence[GroupRate], is_met: bool,
-    confidence: float | None, ties: str,
+    sample: Sample, promise: Promise, groups: Sequence[GroupRate], missed: tuple[float, str],
+    confidence: float | None, chances: Callable[[], np.ndarray] | None,
 ) -> None:  # fmt: skip
-    """Warn where limits are missed, or can't be promised."""
+    """Warn where limits are missed, or can't be promised.
+
+    `chances` returns the numbers, (n,), by which ties would be broken; None where they are.
+    """
     unsure = [group for group in groups if group.needed]
-    if not is_met:
-        text = _missed(sample, promise, confidence, ties)
+    if missed[0] > 0:
+        text = _missed(sample, promise, missed, chances)
     elif confidence is None:
         return
     elif unsure:
-        worst = max(unsure, key=lambda group: group.needed / max(group.people, 1))
+        worst = max(unsure, key=_lack)
         more = f" and of {len(unsure) - 1} more groups" if len(unsure) > 1 else ""
+        enough = (
+            f"would take about {_rounded(worst.needed)}" if worst.needed > 0
+            else "is out of reach for any number of them while other groups are as they are"
+        )  # fmt: skip
         text = (
             f"the limit can't be promised for new people of {worst.name}{more}: it has "
-            f"{worst.people} people, and {confidence:.0%} confidence would take about "
-            f"{_rounded(worst.needed)}. Ask for a wider limit or less confidence, or bring more "
+            f"{worst.people} people, and {confidence:.0%} confidence {enough}. Ask for a wider "
+            "limit or less confidence, or bring more "
             "people; `summary()` tells which groups it is promised for."
         )
     elif promise.confidence < confidence:
@@ -122,19 +144,33 @@ def warn(
     warnings.warn(text, LimitWarning, stacklevel=3)  # where `fit` was called
 
 
-def _missed(sample: Sample, promise: Promise, confidence: float | None, ties: str) -> str:
+def _lack(group: GroupRate) -> float:
+    """Return how many times the people of a group a promise would take."""
+    return group.needed / max(group.people, 1) if group.needed > 0 else np.inf
+
+
+def _missed(
+    sample: Sample,
+    promise: Promise,
+    missed: tuple[float, str],
+    chances: Callable[[], np.ndarray] | None,
+) -> str:
     margins = sample.gain - sample.predicted @ promise.rule.duals
-    tied = np.unique(margins, return_counts=True)[1].max() / len(margins)
-    chance = (
-        f" Up to {tied:.1%} of people share one score and expected group, and so one decision; "
-        '`ties="random"` tells them apart by their features.'
-    )
-    by_ties = tied > TIED and ties != "random" and not sample.soft
-    margin = "with the margin for new people, " if confidence is not None else ""
+    _, crowd, counts = np.unique(margins, return_inverse=True, return_counts=True)
+    largest = int(counts.argmax())
+    tied = counts[largest] / len(margins)
+    chance = ""
+    if tied > TIED and chances is not None and not sample.soft:
+        chance = (
+            f" Up to {tied:.1%} of people share one score and expected group, and so one decision"
+        )
+        own = chances()[crowd == largest]
+        differ = len(np.unique(own)) > 1
+        chance += '; `ties="random"` tells them apart by their features.' if differ else "."
+    by, family = missed
     return (
-        f"no rule that was found meets the limits: {margin}the nearest misses them by "
-        f"{promise.rule.excess:.2g}.{chance if by_ties else ''} Ask for a wider limit, or add "
-        "features that tell groups apart."
+        f"no rule that was found meets the limits: the nearest misses that of {family} by "
+        f"{by:.2g}.{chance} Ask for a wider limit, or add features that tell groups apart."
     )
 
 

@@ -88,8 +88,9 @@ class SeesPeople:
         self.encoder_ = TableEncoder().fit(X)
         features = self.encoder_.transform(X)
         self.blocks_ = _groups.learn(self.rows_, values, features, weight)
-        if _groups.is_steady(values, features, weight):
-            return _groups.predict(self.rows_, self.blocks_, features, scores)
+        seen = (self.rows_, self.blocks_, values, features, weight, scores)
+        if (left_out := _groups.expected_left_out(*seen)) is not None:
+            return left_out
         for train, test in folds:
             blocks = _groups.learn(self.rows_, values[train], features[train], weight[train])
             expected[test] = _groups.predict(self.rows_, blocks, features[test], scores[test])

@@ -83,6 +83,11 @@ class Sample:
         return np.asarray(total**2 / np.maximum(squares, 1e-300))
 
     @cached_property
+    def width(self) -> float:
+        """The size of gains: 1 where they are as those of scores about a threshold of 0.5."""
+        return 1.0 if self.soft else float(min(1.0, 2.5 * np.median(np.abs(self.gain))) or 1.0)
+
+    @cached_property
     def scale(self) -> np.ndarray:
         """What prices are measured in, (d,), so that they are of the size of scores."""
         return np.array([1.0 / max(np.abs(column).max(), 1e-300) for column in self.predicted.T])
@@ -161,7 +166,8 @@ def polish(sample: Sample, limits: Inequalities, duals: np.ndarray, width: float
     start[-1] = max(0.0, -float(room(start).min()))
     found = minimize(
         objective, start, jac=True, method="SLSQP",
-        bounds=[(None, None)] * (d + f) + [(0, None)],
+        bounds=[*((None, None) if own else (0.0, 0.0) for own in limits.limited),
+                *[(None, None)] * f, (0, None)],
         constraints=constraints,
         options={"ftol": 1e-14 if sample.soft else 1e-6, "maxiter": ITERATIONS},
     )  # fmt: skip

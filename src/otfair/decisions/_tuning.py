@@ -19,14 +19,17 @@ from otfair.decisions._limits import Family, Inequalities, excess, inequalities
 from otfair.decisions._program import decide, project
 from otfair.decisions._smooth import PRICE, Sample, polish, smoothed
 
-MANY = 60_000  # people, of more than whom a part finds the first rule
-SOME = 5_000  # of each group, in such a part
+MANY = 40_000  # people, of more than whom a part finds the first rule
+SOME = 20_000  # in such a part, the same number of each group
 SHIFTS = 4  # linear programs solved first
 MORE_SHIFTS = 8  # solved at most where no rule is found that meets the limits
 WIDTHS = (0.1, 0.03, 0.01, 0.003)  # of the boundary, in scores
 STEPS = 8  # smooth programs solved at most, after these, for limits that are still missed
 FINER = 4  # of them, after which the boundary is three times sharper
 MOST = 20_000  # people near the boundary, by whom limits must be met
+REACH = 0.1  # of prices tried near the best, in scores
+DRAWN, DRAWS = 4e7, (30, 400)  # numbers looked at in all, and rules tried
+HELPS = 0.002  # of the gain, that another rule must have more
 TOLERANCE = 1e-9  # by which limits may be missed
 
 
@@ -95,7 +98,7 @@ def tune(
     def narrowed(now: Rule, widths: Sequence[float]) -> Iterator[Rule]:
         """Yield rules from a given one on, for decisions that are ever less smooth."""
         for width in widths:
-            now = judged(polish(sample, limits(now, zero), now.duals, width))
+            now = judged(polish(sample, limits(now, zero), now.duals, width * sample.width))
             yield now
 
     if start is not None:  # nearly right already
@@ -106,7 +109,7 @@ def tune(
         rules += narrowed(max(rules[1:], key=Rule.worth), WIDTHS[1:])
         if not sample.soft:
             rules += narrowed(rules[0], WIDTHS)
-    width = WIDTHS[-1]
+    width = WIDTHS[-1] * sample.width
     now, drawn = max(rules[1:], key=Rule.worth), 0.0
     for step in range(STEPS):
         if step and now.strict:  # the first step takes what whole decisions leave of a limit
@@ -119,7 +122,26 @@ def tune(
         drawn += max(now.excess, 0.0) / 2
     if not any(rule.met for rule in rules):
         rules += islice(programs, MORE_SHIFTS)
-    return reduce(lambda best, rule: rule.better(best), rules)
+    best = reduce(lambda best, rule: rule.better(best), rules)
+    if start is not None or sample.soft:
+        return best
+    return _nearby(best, judged, sample.scale * limits(best, zero).limited, sample.predicted.size)
+
+
+def _nearby(best: Rule, judged: Callable[[np.ndarray], Rule], scale: np.ndarray, size: int) -> Rule:
+    """Return the best of rules with prices near those given, drawn ever nearer unless they help.
+
+    Crowds of people with one margin have no slope, and smooth programs end between them.
+    """
+    rng, reach = np.random.default_rng(0), REACH
+    for _ in range(int(np.clip(DRAWN / size, *DRAWS))):
+        new = judged(best.duals + reach * scale * rng.standard_normal(len(scale)))
+        # Gains of less are chance.
+        more = new.value > best.value + HELPS * abs(best.value)
+        helps = new.better(best) is new and (more or not best.met)
+        best = new if helps else best
+        reach = min(1.5 * reach, 1.0) if helps else max(0.93 * reach, 1e-4)
+    return best
 
 
 def some_people(sample: Sample) -> Sample:
@@ -128,8 +150,9 @@ def some_people(sample: Sample) -> Sample:
     if n <= MANY:
         return sample
     inside = sample.observed != 0
-    chance = np.where(inside, SOME / np.maximum(inside.sum(0), 1), 0.0).max(1)  # (n,)
-    chance = np.clip(chance, SOME / n, 1.0)
+    each = SOME / inside.shape[1]
+    chance = np.where(inside, each / np.maximum(inside.sum(0), 1), 0.0).max(1)  # (n,)
+    chance = np.clip(chance, each / n, 1.0)
     if chance.sum() > n / 2:
         return sample
     # One in so many, in an order in which those of a group stand together: no group has too many.
