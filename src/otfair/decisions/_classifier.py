@@ -34,8 +34,15 @@ from otfair.decisions._groups import Block
 from otfair.decisions._limits import Family
 from otfair.decisions._margin import Promise, errors, keep_promise
 from otfair.decisions._path import Judges, draw_path, is_by_ratio, path_of
-from otfair.decisions._people import averaged, folds_of, jitter, read_weight, read_X, with_mean_one
-from otfair.decisions._report import GroupRate, accuracy, missed_by, rates_of, warn
+from otfair.decisions._people import (
+    folds_of,
+    jitter,
+    read_weight,
+    read_X,
+    see_crowds,
+    with_mean_one,
+)
+from otfair.decisions._report import GroupRate, accuracy, check_final, missed_by, rates_of, warn
 from otfair.decisions._rows import Limit, Row, families_of, read_rows
 from otfair.decisions._settings import check_settings, threshold_of
 from otfair.decisions._sight import SeesPeople
@@ -262,6 +269,7 @@ class FairDecisions(
         scores = self._cross_fit(X, np.asarray(target), folds, fit_params)
         own = scores
         self.blocks_: list[Block] = []
+        final: np.ndarray | None = None  # rows that people are expected to have by final models
         if self.use_sensitive:
             member = self._known(sensitive_features, own)
             self.calibration_ = learn_calibration(labels, own, member, weight * known)
@@ -269,9 +277,10 @@ class FairDecisions(
             expected = self._known(sensitive_features, scores)
         else:
             expected = self._cross_fit_groups(X, values, weight * known, folds, scores)
-            final = self._scores(self.estimator_, X)
-            alike = np.column_stack([final, self._expected(X, final)])
-            scores, expected = averaged(alike, scores, expected)
+            last = self._scores(self.estimator_, X)  # by the final classifier
+            said = np.column_stack([last, self._expected(X, last)])
+            scores, expected = see_crowds(said, scores, expected)
+            final = self._expected(X, scores)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
@@ -284,6 +293,8 @@ class FairDecisions(
         promise = self._tune(sample, families)
         self.duals_ = promise.rule.duals / shares
         missed = missed_by(sample, promise, families)
+        if final is not None and missed[0] == 0:
+            promise = check_final(sample, final / shares, promise, families)
         self.limits_met_ = missed[0] == 0
         self.confidence_ = float(promise.confidence)
         before = own if sample.soft else (own > threshold_of(self)).astype(np.float64)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy.sparse
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.validation import _check_sample_weight
@@ -17,7 +16,8 @@ from otfair._io.arrays import Array
 from otfair.tables import to_frame
 
 JITTER = 1e-6  # of a score, by which ties are broken
-NEARLY = 0.05  # of scores, that people who are alike may differ by
+CROWD = 20  # people who are alike
+NEARLY = 0.05  # of scores, that they may differ by in folds
 PREFIT_FOLDS = 5  # of the model of groups, where the classifier has none
 Folds = list[tuple[np.ndarray, np.ndarray]]
 
@@ -72,28 +72,26 @@ def take(X: Any, index: np.ndarray) -> Any:
     return _safe_indexing(X, index)
 
 
-def averaged(
+def see_crowds(
     final: np.ndarray, scores: np.ndarray, expected: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return scores (n,) and expected rows (n, d) with their mean for all who are alike.
+    """Return scores (n,) and expected rows (n, d), which for crowds are those of the final models.
 
-    Alike are those of whom the final models say the same, (n, m), and the models of folds nearly
-    so. These differ a little, but new people who are alike have one decision. (People of whom the
-    final classifier knows the label by heart are alike to it, but not to the others.)
+    A crowd are those of whom the final models say the same, (n, 1 + d), and the models of folds
+    nearly so. New people who are alike have one decision, and which it is may hang on the last
+    digit. (Those whose labels the final classifier knows by heart are alike to it, but not to the
+    models of folds.)
     """
     hashed = pd.util.hash_pandas_object(pd.DataFrame(final), index=False).to_numpy()
     first, alike, size = np.unique(hashed, return_inverse=True, return_counts=True)
     low, high = np.full(len(first), np.inf), np.full(len(first), -np.inf)
     np.minimum.at(low, alike, scores)
     np.maximum.at(high, alike, scores)
-    same = ((high - low <= NEARLY) & (size > 1))[alike]
-    if not same.any():
-        return scores, expected
-    inside = scipy.sparse.csr_array(
-        (1.0 / size[alike], alike, np.arange(len(alike) + 1)), shape=(len(alike), len(first))
+    crowd = ((high - low <= NEARLY) & (size >= CROWD))[alike]
+    return (
+        np.where(crowd, final[:, 0], scores),
+        np.where(crowd[:, None], final[:, 1:], expected),
     )
-    mean, rows = ((inside.T @ value)[alike] for value in (scores, expected))
-    return np.where(same, mean, scores), np.where(same[:, None], rows, expected)
 
 
 def jitter(X: Array, seed: int) -> np.ndarray:

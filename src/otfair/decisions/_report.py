@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtri
@@ -16,6 +16,7 @@ from otfair.decisions._smooth import Sample
 from otfair.decisions._tuning import TOLERANCE
 from otfair.metrics import LimitWarning
 
+DOUBT = 3.0  # errors of a new sample, by which final models may miss limits
 TIED = 0.002  # a share of people with one margin that may be why limits are missed
 
 
@@ -90,21 +91,37 @@ def measured(sample: Sample, families: Sequence[Family], outcome: np.ndarray) ->
 
 
 def missed_by(
-    sample: Sample, promise: Promise, families: Sequence[Family], margin: np.ndarray | None = None
+    sample: Sample, promise: Promise, families: Sequence[Family], errors: float = 0.0
 ) -> tuple[float, str]:
     """Return by how much those who tuned a rule miss limits, and of which family; 0 if they don't.
 
     Groups that are too small for a promise, and so judged by the model too, do not count if others
-    are left. Limits are met as nearly as whole people can, or, with `margin`, to within that.
+    are left. Limits are met as nearly as whole people can, and to within so many errors.
     """
     large = promise.needed == 0
     judged = [part for family in families if (part := family.only(large)) is not None] or families
     rates = sample.rates(sample.outcome(promise.rule.duals))
-    room = sample.grain if margin is None else margin
+    room = sample.grain + errors * promise.error
     worst = max(judged, key=lambda family: float(family.excess(rates, -room)))
     if worst.excess(rates, -room) <= TOLERANCE:
         return 0.0, ""
     return float(worst.excess(rates, np.zeros_like(rates))), worst.name
+
+
+def check_final(
+    sample: Sample, final: np.ndarray, promise: Promise, families: Sequence[Family]
+) -> Promise:
+    """Take a promise back where the final models of groups, (n, d), decide quite otherwise."""
+    by, family = missed_by(replace(sample, predicted=final), promise, families, errors=DOUBT)
+    if by == 0:
+        return promise
+    text = (
+        "the final model of groups decides otherwise than those of the folds did: by it, the limit "
+        f"of {family} is missed by {by:.2g}. Nothing is promised; leave `group_estimator=None`, or "
+        "take one whose chances have many values."
+    )
+    warnings.warn(text, LimitWarning, stacklevel=3)  # where `fit` was called
+    return replace(promise, confidence=np.nan, kept=np.zeros_like(promise.kept))
 
 
 def warn(
