@@ -113,9 +113,10 @@ def coverage(runs: pd.DataFrame) -> str:
 
 def results(runs: pd.DataFrame, base: str, notion: str) -> str:
     """Accuracy and test gap of each method, with 95 % intervals over seeds."""
-    limits = LIMITS if notion == PARITY else (0.05, 0.02, 0.0)
     rows = []
     own = runs[(runs["base"] == base) & (runs["notion"] == notion)]
+    asked = set(own[own["method"] == "plain"]["setting"])
+    limits = [x for x in (*LIMITS, 0.0) if x in asked]
     for name, title in TABLES.items():
         part = own[own["table"] == name]
         if not (part["method"] != "free").any():
@@ -129,7 +130,7 @@ def results(runs: pd.DataFrame, base: str, notion: str) -> str:
             seeds = found["seed"].nunique()
             called += f" ({seeds})" if seeds < SEEDS else ""
             if method == "thresholds" and notion == ODDS:
-                rows.append(["", f"{called}, gap of 0", _pair(found), ""])
+                rows.append(["", f"{called}, gap of 0", _pair(found), *[""] * (len(limits) - 1)])
                 continue
             rows.append(["", called, *[_pair(found[found["setting"] == x]) for x in limits]])
     if not rows:
@@ -229,10 +230,11 @@ def _panel(axis: Axes, part: pd.DataFrame, marks: dict[str, str]) -> None:
         found = part[part["method"] == method]
         if not len(found):
             continue
-        mean = found.groupby("setting")[["gap_large", "accuracy"]].mean()
-        axis.plot(
-            mean["gap_large"], mean["accuracy"], marks[method], color=f"C{k}", label=called,
-            ms=5, lw=1.2,
+        by = found.groupby("setting")[["gap_large", "accuracy"]]
+        mean, error = by.mean(), by.sem().fillna(0.0)
+        axis.errorbar(
+            mean["gap_large"], mean["accuracy"], error["accuracy"], error["gap_large"],
+            marks[method], color=f"C{k}", label=called, ms=5, lw=1.2, elinewidth=0.6,
         )  # fmt: skip
     alone = part[part["method"] == "free"]
     axis.plot(alone["gap_large"].mean(), alone["accuracy"].mean(), "*", color="k", ms=9,

@@ -34,6 +34,7 @@ def nine_groups(seed, n=20000):
     return several_groups(seed, n, np.array([*SIZES, 1 - sum(SIZES)]), tilt)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_nine_groups_are_within_a_limit_and_a_wider_one_gains_more(seed):
     sample = nine_groups(seed)
@@ -50,6 +51,7 @@ def test_nine_groups_are_within_a_limit_and_a_wider_one_gains_more(seed):
     assert values[0] <= sample.value(sample.outcome(np.zeros(9)))
 
 
+@pytest.mark.slow
 def test_a_start_and_a_part_of_the_people_lead_to_the_same_rule(monkeypatch):
     sample = nine_groups(0)
     families = [Family("a", np.arange(9), difference=0.1)]
