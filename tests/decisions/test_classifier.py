@@ -459,6 +459,18 @@ def test_models_of_folds_that_the_final_one_contradicts_promise_nothing():
     assert not fair.summary()["promised"].any()
 
 
+@pytest.mark.slow
+def test_models_of_groups_that_know_them_by_heart_contradict_nothing():
+    X, y, s = several(20000, 1, features=10)
+    forest = RandomForestClassifier(30, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fair = FairDecisions(
+            LogisticRegression(C=0.1), max_difference=0.05, group_estimator=forest
+        ).fit(X, y, s)
+    assert fair.summary()["promised"].all()
+
+
 @pytest.mark.parametrize("use_sensitive", [False, True])
 def test_the_scale_of_weights_changes_nothing(use_sensitive):
     X, y, s = several(2000, 1)
