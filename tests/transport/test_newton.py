@@ -118,7 +118,7 @@ def test_the_proximal_step_is_the_best_over_all_sign_patterns(seed: int):
         if on.any():
             x[on] = np.linalg.solve(B[np.ix_(on, on)], (q - gamma * np.array(signs))[on])
         best = min(best, objective(x))  # each is a feasible point, one of them the optimum
-    found = proximal_step(B, q, gamma, start)
+    found = proximal_step(B, q, gamma, np.full(len(q), np.inf), start)
     assert objective(found) <= best + 1e-9 * (1 + abs(best))
 
 

@@ -6,7 +6,7 @@ Maths: docs/derivation.md, section 5 (soft, epsilon > 0) and section 10 (nearest
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -55,6 +55,14 @@ class TypedColumns:
         total = weight.new_zeros(len(key)).index_add_(0, where, weight[people])
         points, kinds = key % geometry.n_column_points, key // geometry.n_column_points
         return cls(points, kinds, total, member, person, types, weight, n_types)
+
+    def take(self, places: Tensor) -> TypedColumns:
+        """Leave out all places but these, (v,), in their order; people there are without weight."""
+        where = torch.full_like(self.types, len(places))
+        where[places] = torch.arange(len(places), device=where.device)
+        member = torch.cat([where, where.new_tensor([len(places)])])[self.member]
+        kept = {name: getattr(self, name)[places] for name in ("points", "types", "weight", "person")}
+        return replace(self, **kept, member=member)
 
     def are(self, types: Tensor, weight: Tensor, n_types: int) -> bool:
         """Whether these are the people of such types and weights."""

@@ -352,12 +352,16 @@ def stack_people(a: People, b: People) -> People:
 
 
 def check_existence(
-    constraints: Constraints, total: float | None = None, slack: np.ndarray | None = None
+    constraints: Constraints,
+    total: float | None = None,
+    slack: np.ndarray | None = None,
+    caps: np.ndarray | None = None,
 ) -> bool:
     """Raise unless non-negative scores satisfy the constraints; tell whether positive ones do.
 
     Solves max t s.t. f_k >= t, |V f - b| <= slack, sum f = total over the types that receive
-    score (docs/derivation.md, section 3). Without `total`, any positive total will do.
+    score (docs/derivation.md, section 3), at most `caps` each. Without `total`, any positive total
+    will do.
     """
     parts = (constraints.vectors, constraints.target, constraints.column_mass)
     V, b, mass = (torch.as_tensor(part).cpu().numpy() for part in parts)
@@ -373,6 +377,13 @@ def check_existence(
     # Variables: f - t (K), by how much each row is missed (d), t.
     sides = [np.hstack([G, -np.eye(d), G.sum(1)[:, None]]) for G in (V, -V)]
     program: dict[str, Any] = {"A_ub": np.vstack(sides), "b_ub": np.append(gamma + b, gamma - b)}
+    if caps is not None:  # f - t + t <= caps
+        room = caps[mass > 0] / size * (1 + 1e-9)
+        below = np.hstack([np.eye(K), np.zeros((K, d)), np.ones((K, 1))])
+        program = {
+            "A_ub": np.vstack([program["A_ub"], below]),
+            "b_ub": np.append(program["b_ub"], room),
+        }
     if total is not None or not b.any():
         program |= {"A_eq": np.repeat([[1.0, 0.0, K]], [K, d, 1], axis=1), "b_eq": [1.0]}
 
@@ -382,10 +393,11 @@ def check_existence(
     if missed.fun > 1e-7:
         bad = [constraints.names[c] for c in np.flatnonzero(missed.x[K:-1] > 1e-8)]
         given, remedy = "", "; for a range, let `target` be inside it"
+        limit = "" if caps is None else " of at most one"
         if total is not None:
             given, remedy = f" with the total of these scores, {total:.6g}", ", or allow a `slack`"
         raise ValueError(
-            f"no non-negative scores satisfy the constraint(s) {bad}{given}. Check the sign and "
+            f"no non-negative scores{limit} satisfy the constraint(s) {bad}{given}. Check the sign and "
             "`target` of these rows and that every group they name is among the people who receive "
             f"score{remedy}."
         )

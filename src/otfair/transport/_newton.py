@@ -21,6 +21,7 @@ DIRECT = 100  # evaluations before annealing
 COARSE = 1e-2  # residual that ends a stage of annealing
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-10, 1e-14, 1e12
 GROW, SHRINK, CURB = 8.0, 10.0, 3.0
+EXCHANGES = 25  # of whole sets, before a proximal step is searched for one entry at a time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +103,7 @@ def ascend(
         if H is None or stale:
             H, stale = semi.curvature(point), False
         B, r = H + delta * unit * eye, point.r
-        x = proximal_step(B, r + B @ mu, gamma, mu)
+        x = proximal_step(B, r + B @ mu, gamma, problem.top, mu)
         step, new = x - mu, semi.at(x)
         used += 1
         loss = float(gamma @ (np.abs(x) - np.abs(mu)))
@@ -125,36 +126,77 @@ def ascend(
     return mu, replace(point, reference=reference), residual, used
 
 
-def proximal_step(B: np.ndarray, q: np.ndarray, gamma: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """argmin_x 1/2 x'Bx - q'x + gamma'|x| by feature-sign search from `start`; B is definite."""
-    free = gamma <= 0
+def proximal_step(
+    B: np.ndarray, q: np.ndarray, gamma: np.ndarray, top: np.ndarray, start: np.ndarray
+) -> np.ndarray:
+    """argmin_{x <= top} 1/2 x'Bx - q'x + gamma'|x| from `start`; B is definite, top 0 or infinite.
+
+    Whole sets of entries join and leave those that are not zero, which takes a few solves but need
+    not end; where it does not, feature-sign search moves one at a time.
+    """
+    free = (gamma <= 0) & (top > 0)
     if free.all():
         return _solve(B, q)
-    x, sign = start, np.sign(start)
-    active = free | (x != 0)
+    sign = np.where(free, 0.0, np.sign(start))
+    for _ in range(EXCHANGES):
+        x = _solve_signs(B, q, gamma, sign, free)
+        slope, excess = _pull(B, q, gamma, top, x)
+        wrong = x * sign < 0
+        join = ~free & (sign == 0) & (excess > 0)
+        if not (wrong.any() or join.any()):
+            return x
+        sign = np.where(join, -np.sign(slope), np.where(wrong, 0.0, sign))
+    return _feature_sign(B, q, gamma, top, np.where(free, start, np.minimum(start, top)))
+
+
+def _feature_sign(
+    B: np.ndarray, q: np.ndarray, gamma: np.ndarray, top: np.ndarray, x: np.ndarray
+) -> np.ndarray:
+    """Solve for the proximal step from x, by steps that lower the objective each."""
+    free, sign = (gamma <= 0) & (top > 0), np.sign(x)
     for _ in range(4 * len(x) + 20):
-        if active.any():
-            a = active.nonzero()[0]
-            y = np.zeros_like(x)
-            y[a] = _solve(B[a][:, a], (q - gamma * sign)[a])
+        if free.any() or sign.any():
+            y = _solve_signs(B, q, gamma, sign, free)
             crossing = (~free & (y * sign < 0)).nonzero()[0]
             if len(crossing):  # the best of y and of where a coordinate is zero on the way there
                 stops = [x + x[k] / (x[k] - y[k]) * (y - x) for k in crossing]
                 for k, stop in zip(crossing, stops):
                     stop[k] = 0.0
-                y = min([y, *stops], key=lambda z: float(z @ (0.5 * B @ z - q) + gamma @ np.abs(z)))
-            x = y
-            active = free | (x != 0)
-            sign = np.sign(x)
+                good = [z for z in (y, *stops) if (z <= top).all()]
+                y = min(good, key=lambda z: float(z @ (0.5 * B @ z - q) + gamma @ np.abs(z)))
+            x, sign = y, np.sign(y)
             if len(crossing):  # solve again with the new signs
                 continue
-        slope = B @ x - q
-        excess = np.where(active, 0.0, np.abs(slope) - gamma)
+        slope, excess = _pull(B, q, gamma, top, x)
+        excess = np.where(free | (sign != 0), 0.0, excess)
         c = int(excess.argmax())
-        if excess[c] <= 1e-12 * (gamma[c] + abs(q[c])):
+        if excess[c] <= 0:
             break
-        active[c], sign[c] = True, -np.sign(slope[c])
+        sign[c] = -np.sign(slope[c])
     return x
+
+
+def _solve_signs(
+    B: np.ndarray, q: np.ndarray, gamma: np.ndarray, sign: np.ndarray, free: np.ndarray
+) -> np.ndarray:
+    """Minimise with the signs given, and zero where an entry is neither free nor has a sign."""
+    a = (free | (sign != 0)).nonzero()[0]
+    x = np.zeros_like(q)
+    if len(a):
+        x[a] = _solve(B[np.ix_(a, a)], (q - gamma * sign)[a])
+    return x
+
+
+def _pull(
+    B: np.ndarray, q: np.ndarray, gamma: np.ndarray, top: np.ndarray, x: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the slopes at x, and by how much, beyond rounding, each would move an entry at zero.
+
+    One that has a top is moved downwards only.
+    """
+    slope = B @ x - q
+    rounding = 1e-12 * (gamma + np.abs(q)) + 1e-15 * (np.abs(B) @ np.abs(x))
+    return slope, np.where(top > 0, np.abs(slope), slope) - gamma - rounding
 
 
 def _solve(B: np.ndarray, q: np.ndarray) -> np.ndarray:

@@ -15,6 +15,7 @@ import torch
 from otfair._io.arrays import Array, to_vector
 from otfair.geometry import Geometry
 from otfair.notions import Constraints
+from otfair.transport._bounded import BoundedProblem, solve_bounded
 from otfair.transport._coordinate import Coordinate
 from otfair.transport._exact import solve_exact
 from otfair.transport._newton import Newton
@@ -79,6 +80,7 @@ def smooth_otf(
     solver: Solver = "newton",
     init: Init = None,
     throw: bool = True,
+    bounded: bool = False,
     **options: Any,
 ) -> Transport:
     """Transport the scores to fair ones, smoothed by entropy.
@@ -101,6 +103,8 @@ def smooth_otf(
         Where to start: a solution of a nearby problem, or its constraint duals.
     throw : bool, default=True
         Raise `TransportError` on failure; otherwise return it in `status`.
+    bounded : bool, default=False
+        Whether nobody may receive more than a score of one, so that fair scores are scores.
     **options : float or int
         Settings of the solver, such as ``tol=1e-10`` or ``max_sweeps=1``.
 
@@ -118,8 +122,9 @@ def smooth_otf(
     >>> t.converged, t.fair_scores.round(3)
     (True, array([0.66, 0.44, 0.74, 0.36]))
     """
-    problem = _smooth_problem(scores, geometry, constraints, epsilon, init)
-    return _solve(problem, problem.read_slack(slack), _solver(solver, options), init, throw)
+    problem = _smooth_problem(scores, geometry, constraints, epsilon, bounded, init)
+    method = _solver(solver, options, bounded)
+    return _solve(problem, problem.read_slack(slack), method, init, throw)
 
 
 def relaxed_otf(
@@ -131,6 +136,7 @@ def relaxed_otf(
     solver: Solver = "newton",
     init: Init = None,
     throw: bool = True,
+    bounded: bool = False,
     **options: Any,
 ) -> Transport:
     """Transport the scores to any that are no more unfair than they are now, smoothed by entropy.
@@ -152,6 +158,8 @@ def relaxed_otf(
         Where to start.
     throw : bool, default=True
         Raise `TransportError` on failure; otherwise return it in `status`.
+    bounded : bool, default=False
+        As for `smooth_otf`.
     **options : float or int
         Settings of the solver.
 
@@ -160,9 +168,9 @@ def relaxed_otf(
     Transport
         The solution, and what follows from it.
     """
-    problem = _smooth_problem(scores, geometry, constraints, epsilon, init)
+    problem = _smooth_problem(scores, geometry, constraints, epsilon, bounded, init)
     relaxed = np.maximum(problem.read_slack(slack), np.abs(problem.violation))
-    return _solve(problem, relaxed, _solver(solver, options), init, throw)
+    return _solve(problem, relaxed, _solver(solver, options, bounded), init, throw)
 
 
 def adjusted_otf(
@@ -174,6 +182,7 @@ def adjusted_otf(
     solver: Solver = "newton",
     init: AdjustedTransport | tuple[Init, Init] | None = None,
     throw: bool = True,
+    bounded: bool = False,
     **options: Any,
 ) -> AdjustedTransport:
     """Smooth minus relaxed cost: zero for fair scores, differentiable, the regulariser of OTF.
@@ -192,6 +201,8 @@ def adjusted_otf(
         An earlier result, or where the smooth and the relaxed problem start.
     throw : bool, default=True
         Raise `TransportError` on failure; otherwise return it in `status`.
+    bounded : bool, default=False
+        As for `smooth_otf`.
     **options : float or int
         Settings of the solver.
 
@@ -219,31 +230,40 @@ def adjusted_otf(
             f"smooth and of the relaxed problem; received {type(init).__name__}."
         )
     first, second = init or (None, None)
-    problem = _smooth_problem(scores, geometry, constraints, epsilon, first)
-    method = _solver(solver, options)
+    # With bounds, the relaxed problem is the finer one, in which both can go on.
+    finest = second if isinstance(second, Transport) else first
+    problem = _smooth_problem(scores, geometry, constraints, epsilon, bounded, finest)
+    method = _solver(solver, options, bounded)
     allowed, unfairness = problem.read_slack(slack), np.abs(problem.violation)
-    above = unfairness > np.maximum(allowed, 1e-12 * problem.size)
+    above = unfairness > np.maximum(allowed, 1e-12 * problem.size[: len(allowed)])
     smooth = _solve(problem, allowed, method, first, throw)
     # Scores that are fair already make the two problems one: start where the first one ended.
     near = second if above.any() else smooth
-    relaxed = _solve(problem, np.maximum(allowed, unfairness), method, near, throw)
+    relaxed = _solve(smooth.problem, np.maximum(allowed, unfairness), method, near, throw)
 
-    mu, nu = smooth.mu, relaxed.mu
+    finer = relaxed.problem
+    mu, nu = finer.extended(smooth.mu), relaxed.mu
     difference = smooth.prices - relaxed.prices  # (n,), in which eps log h cancels
-    shift = (mu - nu) @ problem.vectors / problem.epsilon  # (K,)
+    shift = (mu - nu) @ finer.vectors / finer.epsilon  # (K,)
     if np.abs(shift).max(initial=0.0) <= 1:  # LSE(mu) - LSE(nu) by the shares at nu: all digits
         change = relaxed.point.mean(np.expm1(shift))
-        difference = -problem.epsilon * array_module(change).log1p(change)
-    linear = problem.target @ (mu - nu) - allowed @ np.abs(mu) + relaxed.problem.slack @ np.abs(nu)
-    price = np.where(above, np.abs(nu) * np.sign(problem.violation), 0.0) @ problem.all_vectors
-    value = float(problem.mass @ difference) + float(linear)
+        difference = -finer.epsilon * array_module(change).log1p(change)
+    d = len(allowed)
+    linear = finer.target @ (mu - nu) - allowed @ np.abs(mu[:d]) + finer.slack @ np.abs(nu)
+    price = np.where(above, np.abs(nu[:d]) * np.sign(problem.violation), 0.0) @ problem.all_vectors
+    value = float(finer.mass @ difference) + float(linear)
     slope, moved = (torch.as_tensor(v, device=geometry.device) for v in (price, difference))
     gradient = problem.weight * (moved + slope[problem.row_types])
     return AdjustedTransport(smooth, relaxed, value, problem.like(gradient))
 
 
 def _smooth_problem(
-    scores: Array, geometry: Geometry, constraints: Constraints, epsilon: float, init: Any
+    scores: Array,
+    geometry: Geometry,
+    constraints: Constraints,
+    epsilon: float,
+    bounded: bool,
+    init: Any,
 ) -> TransportProblem:
     """State the problem, or change the scores of an earlier one of the same people."""
     if not isinstance(epsilon, Real) or not epsilon > 0:
@@ -252,23 +272,32 @@ def _smooth_problem(
         )
     if isinstance(init, Transport):
         p = init.problem
-        if p.geometry is geometry and p.constraints is constraints and p.epsilon == epsilon:
+        same = p.geometry is geometry and p.constraints is constraints and p.epsilon == epsilon
+        if same and isinstance(p, BoundedProblem) == bounded:
             return p.with_scores(scores)
-    return TransportProblem(scores, geometry, constraints, epsilon)
+    problem = TransportProblem(scores, geometry, constraints, epsilon)
+    return BoundedProblem.of(problem) if bounded else problem
 
 
 def _solve(
     problem: TransportProblem, slack: np.ndarray, solver: Method, init: Init, throw: bool
 ) -> Transport:
-    problem, reference = problem.with_slack(slack), None
+    problem, reference, start = problem.with_slack(slack), None, None
     if isinstance(init, Transport):
         if isinstance(init.point, Point) and init.problem.distances is problem.distances:
             reference = init.point.reference
+        start = problem.continued(init.problem, init.mu)
         init = init.constraint_duals
-    if init is not None:
-        init = to_vector(init, "init", len(slack), "constraint").cpu().numpy() * problem.unit
+    if start is None and init is not None:
+        duals = to_vector(init, "init", len(slack), "constraint").cpu().numpy()
+        start = problem.extended(duals * problem.unit[: len(slack)])
     with np.errstate(all="ignore"):  # where numbers overflow, the status tells
-        mu, point, status, residual, iterations = solver.solve(problem, init, reference)
+        if isinstance(problem, BoundedProblem):
+            assert isinstance(solver, Newton)
+            problem, solved = solve_bounded(problem, solver, start, reference)
+        else:
+            solved = solver.solve(problem, start, reference)
+        mu, point, status, residual, iterations = solved
         prices = problem.epsilon * (problem.log_scores - point.lse)
         linear = float(problem.target @ mu - problem.slack @ np.abs(mu))
         value = float(problem.mass @ (prices - problem.epsilon)) + linear
@@ -287,13 +316,18 @@ def _solve(
     return _checked(transport, throw)
 
 
-def _solver(solver: Solver, options: dict[str, Any]) -> Method:
+def _solver(solver: Solver, options: dict[str, Any], bounded: bool) -> Method:
     known: dict[Any, Method] = {"newton": Newton(), "coordinate": Coordinate()}
     method = solver if isinstance(solver, (Newton, Coordinate)) else known.get(solver)
     if method is None:
         raise ValueError(
             f"unknown solver {solver!r}; pass one of {', '.join(known)}, a `Newton(...)` or a "
             "`Coordinate(...)`."
+        )
+    if bounded and not isinstance(method, Newton):
+        raise ValueError(
+            "the published coordinate ascent knows no bounds; pass `bounded=False`, or leave "
+            '`solver="newton"`.'
         )
     names = [field.name for field in fields(method)]
     if unknown := set(options) - set(names):

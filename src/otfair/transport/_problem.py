@@ -58,6 +58,7 @@ class TransportProblem:
         self.vectors = self.all_vectors[:, self.open_types.cpu().numpy()]  # V (d, K)
         self.target = torch.as_tensor(constraints.target).cpu().numpy() / self.unit  # b (d,)
         self._size = np.abs(self.vectors)
+        self.type_caps: np.ndarray | None = None
         self._take(h, is_tensor(scores))
 
     @np.errstate(all="ignore")  # where numbers overflow, the status tells
@@ -74,6 +75,7 @@ class TransportProblem:
         floor = np.maximum(row_size, 1e-6 * self._size.max(1, initial=0.0) * self.total)
         self.size = np.where(floor > 0, floor, 1.0)  # (d,) what violations are measured against
         self.slack = np.zeros_like(self.target)  # gamma (d,)
+        self.top = np.full_like(self.target, np.inf)  # (d,) of duals; 0 where G f <= b will do
 
     def with_scores(self, scores: Array) -> TransportProblem:
         """Return the problem of the same people with other scores."""
@@ -83,9 +85,9 @@ class TransportProblem:
 
     def with_slack(self, slack: np.ndarray) -> TransportProblem:
         """Return the same problem with a slack for the scaled rows, (d,)."""
-        problem, c = copy.copy(self), self.constraints
+        problem = copy.copy(self)
         problem.slack = slack
-        inside = c.always_feasible or check_existence(c, self.total, slack * self.unit)
+        inside = self._allows(slack)
         if self.epsilon and not inside:
             warnings.warn(
                 "the only fair scores leave some types of people with none, so the smooth optimum "
@@ -94,15 +96,60 @@ class TransportProblem:
             )
         return problem
 
+    def _allows(self, slack: np.ndarray) -> bool:
+        """Raise unless some scores are fair; tell whether positive ones are."""
+        c = self.constraints
+        if self.type_caps is None:
+            return c.always_feasible or check_existence(c, self.total, slack * self.unit)
+        # Scores that are the same for all are within the bounds.
+        rows, V = self.row_weight.cpu().numpy(), np.abs(self.all_vectors)
+        constant = np.abs(self.all_vectors @ rows) <= 1e-9 * (V @ rows)
+        if c.always_feasible and constant.all() and not self.target.any():
+            return True
+        return check_existence(c, self.total, slack * self.unit, self.type_caps)
+
+    @property
+    def parents(self) -> Tensor:
+        """The notion's type that each type of columns is of, (K,), open or not."""
+        return torch.arange(self.all_vectors.shape[1], device=self.weight.device)
+
+    @property
+    def row_weight(self) -> Tensor:
+        """Weight of the rows of each type, (K,), open or not."""
+        zero = self.weight.new_zeros(self.all_vectors.shape[1])
+        return zero.index_add_(0, self.row_types, self.weight)
+
+    def with_caps(self, caps: np.ndarray) -> TransportProblem:
+        """Return the same problem, of which it is known what the types can take at most, (K,)."""
+        problem = copy.copy(self)
+        problem.type_caps = caps
+        return problem
+
+    def extended(self, mu: np.ndarray) -> np.ndarray:
+        """Return duals with zeros for the bounds that came after them."""
+        return np.append(mu, np.zeros(len(self.target) - len(mu)))
+
+    def continued(self, before: TransportProblem, mu: np.ndarray) -> np.ndarray | None:
+        """Return duals (d,) of an earlier problem as ones of this, if its rows are among these."""
+        return mu if before.distances is self.distances else None
+
     def read_slack(self, slack: Array) -> np.ndarray:
         """Read a user's slack, one number or one per row, for the scaled rows."""
-        out, d = np.asarray(to_tensor(slack, "slack").cpu()), len(self.target)
+        out, d = np.asarray(to_tensor(slack, "slack").cpu()), len(self.constraints)
         if out.shape not in ((), (d,)) or (out < 0).any():
             raise ValueError(
                 f"`slack` must be a number or one per constraint ({d}) and not negative; received "
                 f"shape {out.shape}, smallest {out.min(initial=0.0):.3g}."
             )
-        return np.asarray(out / self.unit)
+        return np.asarray(out / self.unit[:d])
+
+    def bound_scores(self, received: Tensor) -> Tensor:
+        """Return what column people receive, (m,), without what rounding adds to their bounds."""
+        return received
+
+    def bound_duals(self, mu: np.ndarray) -> Tensor:
+        """Return the duals of the column people's bounds, (m,)."""
+        return self.weight.new_zeros(self.geometry.shape[1])
 
     def like(self, values: Vector) -> Array:
         """Return a copy of numbers in the user's kind of array: a tensor if the scores are one."""
@@ -112,8 +159,9 @@ class TransportProblem:
         """Largest relative violation of the optimality conditions, for the mass f (K,) by type."""
         r, gamma = self.target - self.vectors @ f, self.slack
         v = np.abs(r)
-        if gamma.any():
-            v = np.where(mu != 0, np.abs(r - gamma * np.sign(mu)), np.maximum(v - gamma, 0.0))
+        if gamma.any() or not self.top.all():
+            miss = np.where(self.top > 0, v, -r) - gamma
+            v = np.where(mu != 0, np.abs(r - gamma * np.sign(mu)), np.maximum(miss, 0.0))
         size = np.maximum(self._size @ f, self.size) + np.abs(self.target)
         return float((v / size).max(initial=0.0))
 

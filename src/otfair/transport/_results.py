@@ -98,12 +98,14 @@ class Transport:
     @property
     def constraint_duals(self) -> Array:
         """Change of the value with the target of each constraint at fixed slack, (d,)."""
-        return self.problem.like(self.mu / self.problem.unit)
+        d = len(self.problem.constraints)
+        return self.problem.like(self.mu[:d] / self.problem.unit[:d])
 
     @property
     def slack(self) -> Array:
         """Violation of each constraint that was allowed, (d,)."""
-        return self.problem.like(self.problem.slack * self.problem.unit)
+        d = len(self.problem.constraints)
+        return self.problem.like(self.problem.slack[:d] * self.problem.unit[:d])
 
     @cached_property
     def transport_cost(self) -> float:
@@ -116,16 +118,24 @@ class Transport:
 
         People without weight receive nothing.
         """
-        return self.problem.like(self.problem.spread.column_mass(self._type_mass))
+        received = self.problem.spread.column_mass(self._type_mass)
+        return self.problem.like(self.problem.bound_scores(received))
+
+    @cached_property
+    def bound_duals(self) -> Array:
+        """Change of the value with the bound of each column person, (m,); zero without bounds."""
+        return self.problem.like(self.problem.bound_duals(self.mu))
 
     @cached_property
     def flows(self) -> Flows:
         """Score that moves between types of people, and how far."""
-        names = self.problem.constraints.type_names
+        names, rows = self.problem.constraints.type_names, self.problem.row_types
         zero = self.problem.weight.new_zeros(len(names), len(names))
-        mass = zero.index_add(0, self.problem.row_types, self._type_mass)
         paid = self._type_mass * self.problem.spread.mean_cost
-        cost = zero.index_add(0, self.problem.row_types, paid)
+        mass, cost = (
+            zero.index_add(0, rows, torch.zeros_like(by_person[:, : len(names)]).index_add(1, self.problem.parents, by_person))
+            for by_person in (self._type_mass, paid)
+        )
         return Flows(
             self.problem.like(mass),
             self.problem.like(torch.where(mass > 0, cost / mass, 0.0)),
@@ -167,7 +177,7 @@ class Transport:
         """Score from each person to each type, shut ones included, (n, K)."""
         problem = self.problem
         mass = torch.as_tensor(self.point.share * problem.mass, device=problem.weight.device)
-        everywhere = mass.new_zeros(len(problem.constraints.type_names), mass.shape[1])
+        everywhere = mass.new_zeros(len(problem.parents), mass.shape[1])
         return everywhere.index_copy_(0, problem.open_types, mass).T
 
 

@@ -48,7 +48,12 @@ class Point:
     @cached_property
     def share(self) -> Vector:
         """Share p of each person's score that goes to each type, (K, n)."""
-        return self.reference.share * convert_like(self.ratio, self.total)[:, None] / self.total
+        return self.share_of(slice(None))
+
+    def share_of(self, types: slice) -> Vector:
+        """Share that goes to some of the types, (k, n)."""
+        ratio = convert_like(self.ratio[types], self.total)
+        return self.reference.share[types] * ratio[:, None] / self.total
 
     def mean(self, values: np.ndarray) -> Vector:
         """Mean over types, by share, as for a reference."""
@@ -98,7 +103,8 @@ class SemiDual:
         V = self.problem.vectors
         mean = point.reference.mean(V * point.ratio)  # (d, n), times the total
         within = to_numpy((mean * (self.problem.mass / point.total**2)) @ mean.T)
-        return np.asarray(((V * point.f) @ V.T - within) / self.tau)
+        H = ((V * point.f) @ V.T - within) / self.tau
+        return np.asarray(0.5 * (H + H.T))
 
     def _refer(self, shift: np.ndarray) -> Reference:
         """Return the shares at a shift, (K,)."""
