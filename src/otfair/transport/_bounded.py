@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from functools import cached_property
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from torch import Tensor
 
 from otfair._io.arrays import Array
-from otfair.geometry import PlaceShares, SoftDistances, TypedColumns
+from otfair.geometry import NearPlaces, SoftDistances
+from otfair.transport._moves import PlaceMoves
 from otfair.transport._newton import Newton
-from otfair.transport._problem import TransportProblem, convert_like, solver_array, to_numpy
+from otfair.transport._problem import TransportProblem, to_numpy
 from otfair.transport._semidual import Point, Reference, Solved
 
 logger = logging.getLogger(__name__)
@@ -31,34 +33,29 @@ class BoundedProblem(TransportProblem):
     """A transport problem in which some places are types of their own, with a bound each.
 
     The constraints f_j <= cap_j are rows of G behind those of the plain problem; `top` says that
-    their duals are at most zero.
+    their duals are at most zero. What has one entry per person is NumPy's here.
     """
 
-    def __init__(
-        self, plain: TransportProblem, shares: PlaceShares, alone: Tensor, near: Tensor
-    ) -> None:
-        self.plain, self.shares, self.alone = plain, shares, alone  # alone: (a,) places
-        vars(self).update({k: v for k, v in vars(plain).items() if k != "spread"})
-        columns, K, a = shares.columns, len(plain.constraints.type_names), len(alone)
-        weight = shares.open_weight
-        still = weight[plain.open_types] > 0
-        own = columns.weight[alone]
-        self._n_shared = int(still.sum())
-        self.open_types = torch.cat([plain.open_types[still], K + torch.arange(a).to(alone)])
-        self.column_mass = torch.cat([weight[plain.open_types[still]], own]).cpu().numpy()
-        self.distances = plain.distances
-        self.near = near  # (a, n) from each row person to the places of their own
-        if a:
-            D = torch.cat([shares.distances[plain.open_types[still]], near])
-            self.distances = solver_array(D)
-        shared = plain.vectors[:, still.cpu().numpy()]
-        own_vectors = plain.all_vectors[:, columns.types[alone].cpu().numpy()]
-        below = np.hstack([np.zeros((a, shared.shape[1])), np.eye(a)])
-        self.vectors = np.vstack([np.hstack([shared, own_vectors]), below])
+    def __init__(self, plain: TransportProblem, near: NearPlaces, alone: np.ndarray) -> None:
+        vars(self).update(vars(plain))
+        self.plain, self.near, self.alone = plain, near, alone  # alone: (a,) places
+        self.caps, a = most_received(plain, near), len(alone)  # (u,)
+        given, weight = plain.open_types.cpu().numpy(), near.open_weight
+        still = weight[given] > 0
+        self.shared = given[still]  # (K,) the types that have people left
+        self.distances = near.distances[self.shared][:, near.rows]
+        own = near.own(alone)
+        self.own = None if near.dense else own
+        if near.dense:
+            self.distances = np.vstack([self.distances, own])
+        self.column_mass = np.append(weight[self.shared], near.weight[alone])
+        single = plain.all_vectors[:, near.types[alone]]
+        rows = np.hstack([plain.vectors[:, still], single])
+        below = np.hstack([np.zeros((a, rows.shape[1] - a)), np.eye(a)])
+        self.vectors = np.vstack([rows, below])
         self._size = np.abs(self.vectors)
         self.unit = np.append(plain.unit, np.ones(a))
-        self.caps = _caps(plain, columns)  # (u,)
-        self.target = np.append(plain.target, self.caps[alone].cpu().numpy())
+        self.target = np.append(plain.target, self.caps[alone])
         self.top = np.append(plain.top, np.zeros(a))
         self._bound()
 
@@ -66,18 +63,9 @@ class BoundedProblem(TransportProblem):
     def of(cls, plain: TransportProblem) -> BoundedProblem:
         """Return the problem in which nobody has left their type yet."""
         assert isinstance(plain.spread, SoftDistances)
-        shares = PlaceShares(plain.spread)
-        columns, none = shares.columns, torch.zeros(0, dtype=torch.long, device=plain.weight.device)
-        zero = columns.weight.new_zeros(columns.n_types)
-        caps = zero.index_add_(0, columns.types, _caps(plain, columns))
-        near = caps.new_zeros(0, len(plain.weight))
-        return cls(plain.with_caps(caps.cpu().numpy()), shares, none, near)
-
-    def _bound(self) -> None:
-        """Set what of the bounds depends on the scores, or on the slack."""
-        a = len(self.alone)
-        self.size = np.append(self.plain.size, np.full(a, 1e-6 * self.plain.total or 1.0))
-        self.slack = np.append(self.plain.slack, np.zeros(a))
+        near = NearPlaces(plain.spread)
+        caps = np.bincount(near.types, most_received(plain, near), near.columns.n_types)
+        return cls(plain.with_caps(caps), near, np.zeros(0, dtype=np.int64))
 
     def with_scores(self, scores: Array) -> BoundedProblem:
         return self._of(self.plain.with_scores(scores))
@@ -85,102 +73,101 @@ class BoundedProblem(TransportProblem):
     def with_slack(self, slack: np.ndarray) -> BoundedProblem:
         return self._of(self.plain.with_slack(slack))
 
+    def refine(self, places: np.ndarray) -> BoundedProblem:
+        """Let the people at more places leave their type."""
+        alone = np.append(self.alone, places)
+        return BoundedProblem(self.plain, self.near.without(places), alone)
+
+    def continued(self, before: TransportProblem, mu: np.ndarray) -> np.ndarray | None:
+        if not isinstance(before, BoundedProblem) or before.near.soft is not self.near.soft:
+            return None
+        a = len(before.alone)
+        return self.extended(mu) if np.array_equal(before.alone, self.alone[:a]) else None
+
+    def received(self, point: Point) -> np.ndarray:
+        """Mass that each place gets which is still in its type, (u,)."""
+        return self.near.received(self.shared, point.share[: len(self.shared)] * self.mass)
+
+    def excess(self, received: np.ndarray) -> np.ndarray:
+        """By how much a mass of each place (u,) exceeds its bound, as a residual."""
+        size = np.maximum(received, 1e-6 * self.total) + self.caps
+        return np.asarray((received - self.caps) / size)
+
+    def moves(self, point: Any) -> PlaceMoves:
+        share, K = point.share * self.mass, len(self.shared)
+        i, j, mass, cost = self.near.moves(self.shared, share[:K])
+        if self.own is None:
+            a, senders = (share[K:] > 0).nonzero()
+            far, own = self.distances[K:][a, senders], share[K:][a, senders]
+        else:
+            (a, senders), far = self.own.tocoo().coords, self.own.data
+            own = (point.own @ sp.diags_array(self.mass)).tocoo().data
+        far = far + self.epsilon * np.log(self.near.weight[self.alone])[a]
+        i, j = np.append(i, senders), np.append(j, self.alone[a])
+        mass, cost = np.append(mass, own), np.append(cost, far)
+        return PlaceMoves(i, j, mass, cost, self.near.columns, self.caps, len(self.mass))
+
+    def bound_duals(self, mu: np.ndarray) -> Tensor:
+        duals = np.zeros_like(self.caps)
+        duals[self.alone] = mu[len(self.constraints) :]
+        columns = self.near.columns
+        return columns.to_people(torch.as_tensor(duals, device=columns.weight.device))
+
     def _of(self, plain: TransportProblem) -> BoundedProblem:
         """Return the problem with other scores, or another slack."""
         new = object.__new__(BoundedProblem)
-        own = {"plain": plain, "as_tensor": plain.as_tensor, "mass": plain.mass}
-        own |= {"log_scores": plain.log_scores, "total": plain.total, "violation": plain.violation}
-        vars(new).update(vars(self) | own)
+        changed = ("as_tensor", "mass", "log_scores", "total", "violation")
+        own = {name: getattr(plain, name) for name in changed}
+        vars(new).update(vars(self) | own | {"plain": plain})
         new._bound()
         return new
 
-    def continued(self, before: TransportProblem, mu: np.ndarray) -> np.ndarray | None:
-        if not isinstance(before, BoundedProblem) or before.plain.distances is not self.plain.distances:
-            return None
-        a = len(before.alone)
-        return self.extended(mu) if torch.equal(before.alone, self.alone[:a]) else None
-
-    def refine(self, places: Tensor) -> BoundedProblem:
-        """Let the people at more places leave their type."""
-        weight = self.shares.columns.weight[places]
-        near = self.shares.costs(places) - self.epsilon * weight.log()[:, None]
-        alone, near = torch.cat([self.alone, places]), torch.cat([self.near, near])
-        return BoundedProblem(self.plain, self.shares.without(places), alone, near)
-
-    def excess(self, point: Point | Reference) -> Tensor:
-        """By how much each place that is in its type exceeds its bound, as a residual, (u,)."""
-        some = self._n_shared
-        mass = point.share_of(slice(some)) * self.mass
-        types = self.open_types[:some]
-        f = self.shares.received(types, torch.as_tensor(mass, device=types.device))
-        self.last_received = f
-        size = torch.clamp_min(f, 1e-6 * self.total) + self.caps
-        return (f - self.caps) / size
-
-    def bound_scores(self, received: Tensor) -> Tensor:
-        columns = self.shares.columns
-        return torch.minimum(received, columns.to_people(self.caps / columns.weight))
-
-    def bound_duals(self, mu: np.ndarray) -> Tensor:
-        duals = torch.zeros_like(self.caps)
-        own = torch.as_tensor(mu[len(self.constraints) :], device=duals.device)
-        return self.shares.columns.to_people(duals.index_copy_(0, self.alone, own))
-
-    @property
-    def parents(self) -> Tensor:
-        return torch.cat([self.plain.parents, self.shares.columns.types[self.alone]])
-
-    @cached_property
-    def spread(self) -> SoftDistances:  # type: ignore[override]
-        """Soft distances to the types, those of one place included."""
-        columns = self.shares.columns
-        own = columns.n_types + torch.arange(len(self.alone)).to(self.alone)
-        kinds = columns.types.index_copy(0, self.alone, own)
-        person = torch.cat([kinds, kinds.new_zeros(1)])[columns.member]
-        return self.geometry.soft_distances(
-            person, self.epsilon, columns.person_weight, columns.n_types + len(self.alone)
-        )
+    def _bound(self) -> None:
+        """Set what of the bounds depends on the scores, or on the slack."""
+        a = len(self.alone)
+        self.mass, self.log_scores = to_numpy(self.mass), to_numpy(self.log_scores)
+        self.size = np.append(self.plain.size, np.full(a, 1e-6 * self.plain.total or 1.0))
+        self.slack = np.append(self.plain.slack, np.zeros(a))
 
 
-def _caps(problem: TransportProblem, columns: TypedColumns) -> Tensor:
+def most_received(problem: TransportProblem, near: NearPlaces) -> np.ndarray:
     """Return the most that each place may receive, (u,).
 
     A place of weight w takes w times a score of one. Where rows are other people than columns,
     their number counts: w times rows over columns, of all or of its type, whichever is more.
     """
-    rows, types = problem.row_weight, columns.types
-    people = torch.zeros_like(rows).index_add_(0, types, columns.weight)
-    by_type = torch.where(people > 0, rows / people, 0.0)
-    return columns.weight * by_type.clamp_min(float(rows.sum() / people.sum()))[types]
+    rows = problem.row_weight.cpu().numpy()
+    columns = np.bincount(near.types, near.weight, len(rows))
+    by_type = np.divide(rows, columns, out=np.zeros_like(rows), where=columns > 0)
+    return np.asarray(near.weight * np.maximum(by_type, rows.sum() / columns.sum())[near.types])
 
 
 def solve_bounded(
     problem: BoundedProblem, solver: Newton, init: np.ndarray | None, reference: Reference | None
 ) -> tuple[BoundedProblem, Solved]:
     """Solve, letting people leave their type until nobody receives too much."""
-    iterations, rough = 0, replace(solver, tol=max(solver.tol, COARSE))
-    method = solver if init is not None else rough
+    rough = replace(solver, tol=max(solver.tol, COARSE))
+    method, iterations = rough if init is None else solver, 0
     for _ in range(ROUNDS):
         mu, point, status, residual, count = method.solve(problem, init, reference)
         iterations += count
         if status.failed:
             break
-        excess = problem.excess(point)
-        most = float(excess.max())
+        received = problem.received(point)
+        excess = problem.excess(received)
         over = excess > method.tol
-        if method is solver and not bool(over.any()):
-            residual = max(residual, most)
-            break
+        logger.debug(
+            "%d places of their own, %d more; residual %.1e, excess %.1e after %d evaluations",
+            len(problem.alone), over.sum(), residual, excess.max(), count,
+        )  # fmt: skip
         init, reference = mu, point.reference
-        logger.debug("%d places alone, %d more, excess %.1e, %d evaluations",
-                     len(problem.alone), int(over.sum()), most, count)
-        if not bool(over.any()):
+        if over.any():
+            places = (over | (received > NEAR * problem.caps)).nonzero()[0]
+            problem, method = problem.refine(places), rough
+            init, reference = problem.extended(mu), None
+        elif method is rough:
             method = solver
-            continue
-        method = rough
-        reference = None
-        near = over | (problem.shares.open & (problem.last_received > NEAR * problem.caps))
-        places = near.nonzero().squeeze(1)
-        problem = problem.refine(places)
-        init = np.append(mu, np.zeros(len(places)))
+        else:
+            residual = max(residual, float(excess.max()))
+            break
     return problem, (mu, point, status, residual, iterations)

@@ -10,12 +10,14 @@ import warnings
 from typing import Any, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from torch import Tensor
 
 from otfair._io.arrays import Array, is_tensor, like_input, to_tensor
 from otfair.geometry import Geometry, NearestDistances, SoftDistances
 from otfair.notions import Constraints, check_existence
+from otfair.transport._moves import Moves, TypeMoves
 
 # With one entry or column per person. NumPy's for a batch on a CPU, as its calls cost least, and
 # tensors for more people, as they work on all cores, and on other devices.
@@ -59,6 +61,7 @@ class TransportProblem:
         self.target = torch.as_tensor(constraints.target).cpu().numpy() / self.unit  # b (d,)
         self._size = np.abs(self.vectors)
         self.type_caps: np.ndarray | None = None
+        self.own: sp.csr_array | None = None  # (a, n), distances to types of one place, if near
         self._take(h, is_tensor(scores))
 
     @np.errstate(all="ignore")  # where numbers overflow, the status tells
@@ -109,11 +112,6 @@ class TransportProblem:
         return check_existence(c, self.total, slack * self.unit, self.type_caps)
 
     @property
-    def parents(self) -> Tensor:
-        """The notion's type that each type of columns is of, (K,), open or not."""
-        return torch.arange(self.all_vectors.shape[1], device=self.weight.device)
-
-    @property
     def row_weight(self) -> Tensor:
         """Weight of the rows of each type, (K,), open or not."""
         zero = self.weight.new_zeros(self.all_vectors.shape[1])
@@ -143,9 +141,11 @@ class TransportProblem:
             )
         return np.asarray(out / self.unit[:d])
 
-    def bound_scores(self, received: Tensor) -> Tensor:
-        """Return what column people receive, (m,), without what rounding adds to their bounds."""
-        return received
+    def moves(self, point: Any) -> Moves:
+        """Return who sends how much where, at a point (or reference) of the semi-dual."""
+        mass = torch.as_tensor(point.share * self.mass, device=self.weight.device)
+        everywhere = mass.new_zeros(self.all_vectors.shape[1], mass.shape[1])
+        return TypeMoves(everywhere.index_copy_(0, self.open_types, mass).T, self.spread)
 
     def bound_duals(self, mu: np.ndarray) -> Tensor:
         """Return the duals of the column people's bounds, (m,)."""

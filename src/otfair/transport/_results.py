@@ -11,9 +11,9 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse
 import torch
-from torch import Tensor
 
 from otfair._io.arrays import Array
+from otfair.transport._moves import Moves
 from otfair.transport._problem import TransportProblem, Vector
 from otfair.transport._semidual import Point, Reference
 from otfair.transport._status import Status
@@ -110,7 +110,7 @@ class Transport:
     @cached_property
     def transport_cost(self) -> float:
         """<C, P>, in units of the scaled cost; times `geometry.scale_` it is in raw units."""
-        return float((self._type_mass * self.problem.spread.mean_cost).sum())
+        return float(self._moves.paid.sum())
 
     @cached_property
     def fair_scores(self) -> Array:
@@ -118,8 +118,7 @@ class Transport:
 
         People without weight receive nothing.
         """
-        received = self.problem.spread.column_mass(self._type_mass)
-        return self.problem.like(self.problem.bound_scores(received))
+        return self.problem.like(self._moves.received())
 
     @cached_property
     def bound_duals(self) -> Array:
@@ -131,11 +130,8 @@ class Transport:
         """Score that moves between types of people, and how far."""
         names, rows = self.problem.constraints.type_names, self.problem.row_types
         zero = self.problem.weight.new_zeros(len(names), len(names))
-        paid = self._type_mass * self.problem.spread.mean_cost
-        mass, cost = (
-            zero.index_add(0, rows, torch.zeros_like(by_person[:, : len(names)]).index_add(1, self.problem.parents, by_person))
-            for by_person in (self._type_mass, paid)
-        )
+        mass = zero.index_add(0, rows, self._moves.mass)
+        cost = zero.index_add(0, rows, self._moves.paid)
         return Flows(
             self.problem.like(mass),
             self.problem.like(torch.where(mass > 0, cost / mass, 0.0)),
@@ -164,7 +160,7 @@ class Transport:
                 f"a dense plan between {n} and {m} people takes {n * m * 8 / 2**30:.1f} GiB; pass "
                 "`sparse=True`, or use `flows` and `fair_scores`."
             )
-        plan = self.problem.spread.plan(self._type_mass, threshold if sparse else 0.0)
+        plan = self._moves.plan(threshold if sparse else 0.0)
         if not sparse:
             return self.problem.like(plan.to_dense())
         if self.problem.as_tensor:
@@ -173,12 +169,8 @@ class Transport:
         return scipy.sparse.csr_array((plan.values().cpu().numpy(), (i, j)), plan.shape)
 
     @cached_property
-    def _type_mass(self) -> Tensor:
-        """Score from each person to each type, shut ones included, (n, K)."""
-        problem = self.problem
-        mass = torch.as_tensor(self.point.share * problem.mass, device=problem.weight.device)
-        everywhere = mass.new_zeros(len(problem.parents), mass.shape[1])
-        return everywhere.index_copy_(0, problem.open_types, mass).T
+    def _moves(self) -> Moves:
+        return self.problem.moves(self.point)
 
 
 @dataclass(frozen=True, eq=False)

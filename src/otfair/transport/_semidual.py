@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 
 from otfair.transport._problem import TransportProblem, Vector, array_module, convert_like, to_numpy
 from otfair.transport._status import Status
@@ -23,14 +24,23 @@ LOWEST_SHARE, FAR = -400.0, 250.0
 class Reference:
     """Shares at one mu, from which those at others nearby follow without exponentials."""
 
-    share: Vector  # p (K, n)
+    share: Vector  # p (K, n), of the types with a distance to everybody
     lse: Vector  # (n,) log-sum-exp over types
-    shift: np.ndarray  # G'mu / tau by type, (K,)
+    shift: np.ndarray  # G'mu / tau by type, (K + a,)
     curvature: np.ndarray | None = None  # minus a Hessian nearby, (d, d)
+    own: sp.csr_array | None = None  # p (a, n), of the types that are one place
 
     def mean(self, values: np.ndarray) -> Vector:
         """Mean over types, by share, of one row (K,) or of several (d, K): (n,) or (d, n)."""
-        return convert_like(values, self.share) @ self.share
+        if self.own is None:
+            return convert_like(values, self.share) @ self.share
+        K = len(self.share)
+        return values[..., :K] @ self.share + (self.own.T @ values[..., K:].T).T
+
+    def sent(self, mass: Vector) -> np.ndarray:
+        """Sum over people of a mass (n,) by share, (K,)."""
+        shared = to_numpy(self.share @ mass)
+        return shared if self.own is None else np.append(shared, self.own @ mass)
 
 
 @dataclass(frozen=True)
@@ -47,13 +57,15 @@ class Point:
 
     @cached_property
     def share(self) -> Vector:
-        """Share p of each person's score that goes to each type, (K, n)."""
-        return self.share_of(slice(None))
+        """Share p of each person's score that goes to each type with more than a place, (K, n)."""
+        ratio = convert_like(self.ratio[: len(self.reference.share)], self.total)
+        return self.reference.share * ratio[:, None] / self.total
 
-    def share_of(self, types: slice) -> Vector:
-        """Share that goes to some of the types, (k, n)."""
-        ratio = convert_like(self.ratio[types], self.total)
-        return self.reference.share[types] * ratio[:, None] / self.total
+    @property
+    def own(self) -> sp.csr_array:
+        """Share that goes to each type of one place, (a, n)."""
+        own, ratio = self.reference.own, self.ratio[len(self.reference.share) :]
+        return sp.diags_array(ratio) @ own @ sp.diags_array(1 / self.total)
 
     def mean(self, values: np.ndarray) -> Vector:
         """Mean over types, by share, as for a reference."""
@@ -91,7 +103,7 @@ class SemiDual:
         reference, least = self._reference, float(change.min())
         ratio = np.exp(change - least)
         total = reference.mean(ratio)
-        f = ratio * to_numpy(reference.share @ (problem.mass / total))
+        f = ratio * reference.sent(problem.mass / total)
         lse = array_module(total).log(total)
         lse += reference.lse
         lse += least
@@ -100,20 +112,36 @@ class SemiDual:
 
     def curvature(self, point: Point) -> np.ndarray:
         """Minus the Hessian: sum_i m_i Cov_{p_i}(g) / tau, (d, d)."""
-        V = self.problem.vectors
-        mean = point.reference.mean(V * point.ratio)  # (d, n), times the total
-        within = to_numpy((mean * (self.problem.mass / point.total**2)) @ mean.T)
-        H = ((V * point.f) @ V.T - within) / self.tau
-        return np.asarray(0.5 * (H + H.T))
+        V, own = self.problem.vectors, point.reference.own
+        d = len(V) if own is None else len(V) - own.shape[0]
+        mean = point.reference.mean(V[:d] * point.ratio)  # (d, n), times the total
+        weight = self.problem.mass / point.total**2
+        within = to_numpy((mean * weight) @ mean.T)
+        H = (V[:d] * point.f) @ V[:d].T - within
+        if own is not None:  # the rows of places are shares themselves
+            K, f = len(point.reference.share), point.f
+            place = sp.diags_array(point.ratio[K:]) @ own
+            sent = place @ sp.diags_array(weight)
+            side = V[:d, K:] * f[K:] - (sent @ mean.T).T
+            H = np.block([[H, side], [side.T, np.diag(f[K:]) - (sent @ place.T).toarray()]])
+        return np.asarray(0.5 * (H + H.T) / self.tau)
 
     def _refer(self, shift: np.ndarray) -> Reference:
         """Return the shares at a shift, (K,)."""
         problem, D = self.problem, self.problem.distances
         add = shift + np.log(problem.column_mass) * (1 - problem.epsilon / self.tau)
-        xp, share = array_module(D), D / -self.tau
-        share += convert_like(add, D)[:, None]
+        xp, share, own = array_module(D), D / -self.tau, problem.own
+        share += convert_like(add[: len(D)], D)[:, None]
         top = xp.amax(share, 0)
+        if own is not None:
+            data = np.repeat(add[len(D) :], np.diff(own.indptr)) - own.data / self.tau
+            np.maximum.at(top, own.indices, data)
         share -= top
         total = xp.exp(xp.clip(share, LOWEST_SHARE, None, out=share), out=share).sum(0)
+        if own is not None:
+            data = np.exp(np.maximum(data - top[own.indices], LOWEST_SHARE))
+            total += np.bincount(own.indices, data, len(total))
+            data /= total[own.indices]
+            own = sp.csr_array((data, own.indices, own.indptr), own.shape)
         share /= total
-        return Reference(share, xp.log(total) + top, shift)
+        return Reference(share, xp.log(total) + top, shift, own=own)
