@@ -18,6 +18,7 @@ from otfair.transport._status import Status
 # Shares near a reference are products of its own, of at least exp(LOWEST_SHARE), and of ratios of
 # at most exp(FAR): none is so small that it would be denormal, and none that matters is cut off.
 LOWEST_SHARE, FAR = -400.0, 250.0
+LEAST_SHARE = 1e-7  # of a single place, that counts in the curvature
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,9 @@ class Point:
     def own(self) -> sp.csr_array:
         """Share that goes to each type of one place, (a, n)."""
         own, ratio = self.reference.own, self.ratio[len(self.reference.share) :]
-        return sp.diags_array(ratio) @ own @ sp.diags_array(1 / self.total)
+        assert own is not None
+        data = np.repeat(ratio, np.diff(own.indptr)) * own.data / self.total[own.indices]
+        return sp.csr_array((data, own.indices, own.indptr), own.shape)
 
     def mean(self, values: np.ndarray) -> Vector:
         """Mean over types, by share, as for a reference."""
@@ -119,10 +122,10 @@ class SemiDual:
         within = to_numpy((mean * weight) @ mean.T)
         H = (V[:d] * point.f) @ V[:d].T - within
         if own is not None:  # the rows of places are shares themselves
-            K, f = len(point.reference.share), point.f
-            place = sp.diags_array(point.ratio[K:]) @ own
-            sent = place @ sp.diags_array(weight)
-            side = V[:d, K:] * f[K:] - (sent @ mean.T).T
+            K, f, mass = len(point.reference.share), point.f, self.problem.mass
+            place = _larger(point.own, LEAST_SHARE)
+            sent = place @ sp.diags_array(mass)
+            side = V[:d, K:] * f[K:] - (sent @ (mean / point.total).T).T
             H = np.block([[H, side], [side.T, np.diag(f[K:]) - (sent @ place.T).toarray()]])
         return np.asarray(0.5 * (H + H.T) / self.tau)
 
@@ -145,3 +148,10 @@ class SemiDual:
             own = sp.csr_array((data, own.indices, own.indptr), own.shape)
         share /= total
         return Reference(share, xp.log(total) + top, shift, own=own)
+
+
+def _larger(matrix: sp.csr_array, least: float) -> sp.csr_array:
+    """Return the entries above a number."""
+    some = matrix.data > least
+    ends = np.append(0, np.cumsum(some))[matrix.indptr]
+    return sp.csr_array((matrix.data[some], matrix.indices[some], ends), matrix.shape)
