@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 
 from otfair.geometry._distances import SoftDistances
-from otfair.geometry._pairs import AllPairs, NearPairs, Pairs
+from otfair.geometry._pairs import HIGHEST, AllPairs, NearPairs, Pairs
 
 FAR = -40.0  # log of the share of a type below which a place does not count
 DENSE_PAIRS = 2**23  # up to which all pairs are held, in matrices, and beyond which near ones are
-MAX_PAIRS = 2**28  # near ones that are held: about 5 GiB
+MAX_PAIRS = 2**28  # near ones of a type that are held: about 5 GiB
 # What is left of a type must be a share of its distance above these, or else digits are lost, or
 # places that count now are not among the near ones.
 LEFT_OF_ALL, LEFT_OF_NEAR = 1e-280, 1e-3
@@ -31,6 +31,9 @@ class NearPlaces:
     D_ik is the soft distance to those places of the type that were open when the pairs of i were
     found, so that w_j exp(e_ij) is the share of j. More places can be left out, and `distances`
     are to those that are open. All pairs are kept for a type that has none left.
+
+    Where people are many, pairs are held for a type and the rows that send score there: until then
+    their distance is that to all places of the type, which is never too large.
     """
 
     def __init__(self, soft: SoftDistances) -> None:
@@ -45,7 +48,11 @@ class NearPlaces:
         self.dense = len(self.types) * self._base.shape[1] <= DENSE_PAIRS
         edges = np.searchsorted(self.types, np.arange(self.columns.n_types + 1)).tolist()
         self._places = [slice(*ends) for ends in zip(edges, edges[1:])]
-        self._pairs = self._find()
+        self.held = np.full(self._base.shape, self.dense)  # (K, r) whether pairs were found
+        none = [(places.stop - places.start, self._base.shape[1]) for places in self._places]
+        self._pairs: list[Pairs] = [NearPairs(sp.csr_array(shape)) for shape in none]
+        if self.dense:
+            self._pairs = [AllPairs(e) for e in self._all()]
 
     @property
     def open_weight(self) -> np.ndarray:
@@ -54,23 +61,29 @@ class NearPlaces:
 
     def without(self, places: np.ndarray) -> NearPlaces:
         """Leave out some more places, (a,)."""
-        new = copy.copy(self)
-        new.open, new._left, new._base = self.open.copy(), self._left.copy(), self._base.copy()
+        new = self._copy()
         new.open[places] = False
-        new._pairs, weight = self._pairs.copy(), new.weight * new.open
+        least = LEFT_OF_ALL if self.dense else LEFT_OF_NEAR
         for k in np.unique(self.types[places]):
-            own = weight[self._places[k]]
-            new._left[k] = new._pairs[k].sum(own)
-            few = (new._left[k] < (LEFT_OF_ALL if self.dense else LEFT_OF_NEAR)).nonzero()[0]
-            if not own.any():
-                new._find_anew(k, np.arange(len(new._left[k])), far=-np.inf)
+            weight = (new.weight * new.open)[self._places[k]]
+            if not weight.any():
+                new._find(k, np.arange(len(new._left[k])), far=-np.inf)
                 new._left[k] = 0.0
-            elif len(few):
-                new._find_anew(k, few)
-                new._left[k] = new._pairs[k].sum(own)
-        with np.errstate(divide="ignore"):
-            new.distances = new._base - self.soft.epsilon * np.log(new._left)
-        return new
+                continue
+            new._left[k] = np.where(new.held[k], new._pairs[k].sum(weight), 1.0)
+            few = (new._left[k] < least).nonzero()[0]
+            if len(few):
+                new._find(k, few)
+        return new._measured()
+
+    def hold(self, types: np.ndarray, need: np.ndarray) -> NearPlaces:
+        """Find the pairs of some types and the row people who need them, (t, n)."""
+        new = self._copy()
+        for k, people in zip(types, need):
+            points = np.unique(self.rows[people])
+            if len(points):
+                new._find(k, points)
+        return new._measured()
 
     def received(self, types: np.ndarray, mass: np.ndarray) -> np.ndarray:
         """Mass that each open place gets, (u,), of a mass by row person for some types, (t, n)."""
@@ -121,46 +134,59 @@ class NearPlaces:
         a, i, cost = (np.concatenate(part) for part in zip(*parts))
         return a, i, cost
 
-    def _find(self) -> list[Pairs]:
-        """Find the pairs of all places and row points, by one pass over the costs."""
-        columns, epsilon, count = self.columns, self.soft.epsilon, 0
-        found: list[list[np.ndarray | sp.csr_array]] = [[] for _ in self._places]
-        D = torch.as_tensor(self._base / epsilon, device=columns.weight.device)  # (K, r)
-        for start, stop, cost in self.soft.geometry.blocks(columns.points, 1 / epsilon):
-            e = torch.sub(D[:, start:stop][columns.types], cost, out=cost)
-            for blocks, places in zip(found, self._places):
-                blocks.append(e[places].cpu().numpy() if self.dense else _near(e[places]))
-                count += 0 if self.dense else blocks[-1].nnz
-            if count > MAX_PAIRS:
-                raise MemoryError(
-                    f"with `bounded=True` and epsilon {epsilon:.3g}, more than {MAX_PAIRS:.0e} "
-                    "pairs of people are near each other. Lower `epsilon`, take a sample of the "
-                    "people, or pass `bounded=False`."
-                )
-        if self.dense:
-            return [AllPairs(np.concatenate(blocks, 1)) for blocks in found]
-        return [NearPairs(sp.hstack(blocks, format="csr")) for blocks in found]
+    def _copy(self) -> NearPlaces:
+        new = copy.copy(self)
+        for name in ("open", "held", "_left", "_base", "_pairs"):
+            setattr(new, name, getattr(self, name).copy())
+        return new
 
-    def _find_anew(self, k: int, points: np.ndarray, far: float = FAR) -> None:
+    def _measured(self) -> NearPlaces:
+        """Set the distances by what is left of each type, and return the places themselves."""
+        with np.errstate(divide="ignore"):
+            self.distances = self._base - self.soft.epsilon * np.log(self._left)
+        return self
+
+    def _all(self) -> list[np.ndarray]:
+        """Return the exponents of all pairs, (u_k, r), by one pass over the costs."""
+        columns, epsilon = self.columns, self.soft.epsilon
+        D = torch.as_tensor(self._base / epsilon, device=columns.weight.device)  # (K, r)
+        blocks = self.soft.geometry.blocks(columns.points, 1 / epsilon)
+        parts = [(D[:, i:j][columns.types] - cost).cpu().numpy() for i, j, cost in blocks]
+        e = np.concatenate(parts, 1)
+        return [e[places] for places in self._places]
+
+    def _find(self, k: int, points: np.ndarray, far: float = FAR) -> None:
         """Find the pairs of a type and some row points, by distances to the places now open."""
-        geometry, places, device = self.soft.geometry, self._places[k], self.columns.points.device
+        soft, places, device = self.soft, self._places[k], self.columns.points.device
+        far = -np.inf if self.dense else far
         person = np.zeros(self._base.shape[1], dtype=np.int64)
         person[self.rows] = np.arange(len(self.rows))
-        view = geometry.rows(torch.as_tensor(person[points], device=device))
-        blocks = view.blocks(self.columns.points[places], 1 / self.soft.epsilon)
-        cost = torch.cat([block for _, _, block in blocks], 1).cpu().numpy()  # (u_k, p)
-        weight = (self.weight * self.open)[places]
-        if weight.any():
-            least = cost[weight > 0].min(0)
-            share = weight[weight > 0] @ np.exp(np.maximum(least - cost[weight > 0], -700.0))
-            self._base[k, points] = self.soft.epsilon * (least - np.log(share))
-        e = self._base[k, points] / self.soft.epsilon - cost
-        self._pairs[k] = self._pairs[k].replaced(points, e, far)
+        view = soft.geometry.rows(torch.as_tensor(person[points], device=device))
+        weight = torch.as_tensor((self.weight * self.open)[places], device=device)
+        base = torch.as_tensor(self._base[k, points] / soft.epsilon, device=device)
+        found = []
+        for start, stop, cost in view.blocks(self.columns.points[places], 1 / soft.epsilon):
+            if bool((weight > 0).any()):
+                part = cost[weight > 0]
+                least = part.amin(0)
+                share = torch.sub(least, part, out=part).clamp_min_(-HIGHEST).exp_()
+                base[start:stop] = least - (weight[weight > 0] @ share).log_()
+            found.append(_near(torch.sub(base[start:stop], cost, out=cost), far))
+        pairs = sp.hstack(found, format="csr")
+        if pairs.nnz > MAX_PAIRS:
+            raise MemoryError(
+                f"with `bounded=True` and epsilon {soft.epsilon:.3g}, more than {MAX_PAIRS:.0e} "
+                "pairs of people are near each other. Lower `epsilon`, take a sample of the "
+                "people, or pass `bounded=False`."
+            )
+        self._base[k, points] = base.cpu().numpy() * soft.epsilon
+        self._left[k, points], self.held[k, points] = 1.0, True
+        self._pairs[k] = self._pairs[k].replaced(points, pairs)
 
 
-def _near(e: Tensor) -> sp.csr_array:
-    """Return the exponents of a block that are not far."""
-    near = e > FAR
+def _near(e: Tensor, far: float) -> sp.csr_array:
+    """Return the exponents of a block above a number."""
+    near = e > far
     point = torch.nonzero(near)[:, 1].cpu().numpy()
     ends = near.sum(1).cumsum(0).cpu().numpy()
     return sp.csr_array((e[near].cpu().numpy(), point, np.append(0, ends)), tuple(e.shape))

@@ -28,8 +28,8 @@ class Pairs(Protocol):
     def entries(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the pairs of some places: which of them, row point, and exponent."""
 
-    def replaced(self, points: np.ndarray, e: np.ndarray, far: float) -> Self:
-        """Return pairs with other exponents for some row points, (u, p), kept if above `far`."""
+    def replaced(self, points: np.ndarray, found: sp.csr_array) -> Self:
+        """Return pairs with others for some row points, (u, p)."""
 
 
 class AllPairs:
@@ -50,9 +50,10 @@ class AllPairs:
         a, i = np.indices(e.shape).reshape(2, -1)
         return a, i, e.ravel()
 
-    def replaced(self, points: np.ndarray, e: np.ndarray, far: float) -> AllPairs:
-        whole = self.e.copy()
-        whole[:, points] = e
+    def replaced(self, points: np.ndarray, found: sp.csr_array) -> AllPairs:
+        whole, pairs = self.e.copy(), found.tocoo()
+        whole[:, points] = -np.inf
+        whole[pairs.coords[0], points[pairs.coords[1]]] = pairs.data
         return AllPairs(whole)
 
 
@@ -75,31 +76,24 @@ class NearPairs:
         a, i = (np.concatenate([p.coords[x][s] for p, s in zip(parts, some)]) for x in (0, 1))
         return a, i, np.concatenate([p.data[s] for p, s in zip(parts, some)])
 
-    def replaced(self, points: np.ndarray, e: np.ndarray, far: float) -> NearPairs:
-        new, old = copy.copy(self), self._parts[0]
+    def replaced(self, points: np.ndarray, found: sp.csr_array) -> NearPairs:
+        new, old, last = copy.copy(self), self._parts[0], self._parts[-1].tocoo()
         gone = np.zeros(old.shape[1], dtype=bool)
         gone[points] = True
         data, share = old.data.copy(), self._shares[0].data.copy()
         gone_here = gone[old.indices]
         data[gone_here], share[gone_here] = -np.inf, 0.0
-        j, p = (e > far).nonzero()
-        patch = _coo(j, points[p], e[j, p], old.shape)
-        for part in self._parts[1:]:
-            kept = part.tocoo()
-            stay = ~gone[kept.coords[1]]
-            rest = (kept.coords[0][stay], kept.coords[1][stay], kept.data[stay])
-            both = (np.append(x, y) for x, y in zip(rest, (j, points[p], e[j, p])))
-            patch = _coo(*both, old.shape)
+        stay = ~gone[last.coords[1]] & (len(self._parts) > 1)
+        pairs = found.tocoo()
+        j = np.append(last.coords[0][stay], pairs.coords[0])
+        i = np.append(last.coords[1][stay], points[pairs.coords[1]])
+        patch = sp.csr_array((np.append(last.data[stay], pairs.data), (j, i)), old.shape)
         first = sp.csr_array((data, old.indices, old.indptr), old.shape)
         shares = sp.csr_array((share, old.indices, old.indptr), old.shape)
         new._parts, new._shares = [first, patch], [shares, _exp(patch)]
+        if not gone_here.size:  # nothing was held before
+            new._parts, new._shares = [patch], [new._shares[1]]
         return new
-
-
-def _coo(
-    j: np.ndarray, i: np.ndarray, e: np.ndarray, shape: tuple[int, ...]
-) -> sp.csr_array:
-    return sp.csr_array((e, (j, i)), shape)
 
 
 def _exp(pairs: sp.csr_array) -> sp.csr_array:

@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 ROUNDS = 200
 COARSE = 1e-3  # residual that ends a round, but the last ones
+NEGLIGIBLE = 1e-13  # share of a person's score that need not be followed to a place
 NEAR = 0.95  # of the bound, from which on people leave their type with those above it
 
 
@@ -39,7 +40,7 @@ class BoundedProblem(TransportProblem):
     def __init__(self, plain: TransportProblem, near: NearPlaces, alone: np.ndarray) -> None:
         vars(self).update(vars(plain))
         self.plain, self.near, self.alone = plain, near, alone  # alone: (a,) places
-        self.caps, a = most_received(plain, near), len(alone)  # (u,)
+        self.caps, a = most_received(plain, near.types, near.weight), len(alone)  # (u,)
         given, weight = plain.open_types.cpu().numpy(), near.open_weight
         still = weight[given] > 0
         self.shared = given[still]  # (K,) the types that have people left
@@ -64,7 +65,7 @@ class BoundedProblem(TransportProblem):
         """Return the problem in which nobody has left their type yet."""
         assert isinstance(plain.spread, SoftDistances)
         near = NearPlaces(plain.spread)
-        caps = np.bincount(near.types, most_received(plain, near), near.columns.n_types)
+        caps = np.bincount(near.types, most_received(plain, near.types, near.weight), near.columns.n_types)
         return cls(plain.with_caps(caps), near, np.zeros(0, dtype=np.int64))
 
     def with_scores(self, scores: Array) -> BoundedProblem:
@@ -83,6 +84,15 @@ class BoundedProblem(TransportProblem):
             return None
         a = len(before.alone)
         return self.extended(mu) if np.array_equal(before.alone, self.alone[:a]) else None
+
+    def needed(self, point: Point) -> np.ndarray:
+        """Which types people send score to whose near places there are not known yet, (K, n)."""
+        known = self.near.held[self.shared][:, self.near.rows]
+        return np.asarray((point.share[: len(self.shared)] > NEGLIGIBLE) & ~known)
+
+    def hold(self, need: np.ndarray) -> BoundedProblem:
+        """Let the near places of types be known to people who need them, (K, n)."""
+        return BoundedProblem(self.plain, self.near.hold(self.shared, need), self.alone)
 
     def received(self, point: Point) -> np.ndarray:
         """Mass that each place gets which is still in its type, (u,)."""
@@ -130,16 +140,18 @@ class BoundedProblem(TransportProblem):
         self.slack = np.append(self.plain.slack, np.zeros(a))
 
 
-def most_received(problem: TransportProblem, near: NearPlaces) -> np.ndarray:
-    """Return the most that each place may receive, (u,).
+def most_received(
+    problem: TransportProblem, types: np.ndarray, weight: np.ndarray
+) -> np.ndarray:
+    """Return the most that each place, of a type and a weight, may receive, (u,).
 
     A place of weight w takes w times a score of one. Where rows are other people than columns,
     their number counts: w times rows over columns, of all or of its type, whichever is more.
     """
     rows = problem.row_weight.cpu().numpy()
-    columns = np.bincount(near.types, near.weight, len(rows))
+    columns = np.bincount(types, weight, len(rows))
     by_type = np.divide(rows, columns, out=np.zeros_like(rows), where=columns > 0)
-    return np.asarray(near.weight * np.maximum(by_type, rows.sum() / columns.sum())[near.types])
+    return np.asarray(weight * np.maximum(by_type, rows.sum() / columns.sum())[types])
 
 
 def solve_bounded(
@@ -153,6 +165,11 @@ def solve_bounded(
         iterations += count
         if status.failed:
             break
+        need = problem.needed(point)
+        if need.any():
+            problem, init, reference = problem.hold(need), mu, None
+            logger.debug("%d people need near places of a type", need.sum())
+            continue
         received = problem.received(point)
         excess = problem.excess(received)
         over = excess > method.tol

@@ -18,6 +18,7 @@ from otfair.notions import Constraints
 from otfair.transport._bounded import BoundedProblem, solve_bounded
 from otfair.transport._coordinate import Coordinate
 from otfair.transport._exact import solve_exact
+from otfair.transport._exact_bounded import solve_exact_bounded
 from otfair.transport._newton import Newton
 from otfair.transport._problem import TransportProblem, array_module
 from otfair.transport._results import AdjustedTransport, Transport
@@ -35,6 +36,7 @@ def exact_otf(
     constraints: Constraints,
     *,
     slack: Array = 0.0,
+    bounded: bool = False,
     throw: bool = True,
 ) -> Transport:
     """Cheapest transport of the scores to fair ones, without smoothing: a linear program.
@@ -49,6 +51,8 @@ def exact_otf(
         As for `smooth_otf`.
     slack : float or array of shape (d,), default=0.0
         Violation allowed, in all or in each row of G.
+    bounded : bool, default=False
+        Whether nobody may receive more than a score of one, so that fair scores are scores.
     throw : bool, default=True
         Raise `TransportError` on failure; otherwise return it in `status`.
 
@@ -68,7 +72,10 @@ def exact_otf(
     (0.2, array([0.7, 0.7]))
     """
     problem = TransportProblem(scores, geometry, constraints, 0.0)
-    return _checked(solve_exact(problem.with_slack(problem.read_slack(slack))), throw)
+    allowed = problem.read_slack(slack)
+    if bounded:
+        return _checked(solve_exact_bounded(problem, allowed), throw)
+    return _checked(solve_exact(problem.with_slack(allowed)), throw)
 
 
 def smooth_otf(

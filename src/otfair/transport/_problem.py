@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -86,10 +86,9 @@ class TransportProblem:
         problem._take(_check_scores(scores, self.geometry, self.constraints), is_tensor(scores))
         return problem
 
-    def with_slack(self, slack: np.ndarray) -> TransportProblem:
+    def with_slack(self, slack: np.ndarray) -> Self:
         """Return the same problem with a slack for the scaled rows, (d,)."""
-        problem = copy.copy(self)
-        problem.slack = slack
+        problem = self.with_gamma(slack)
         inside = self._allows(slack)
         if self.epsilon and not inside:
             warnings.warn(
@@ -97,6 +96,12 @@ class TransportProblem:
                 "is not attained; allow a little `slack` to move away from that edge.",
                 stacklevel=4,
             )
+        return problem
+
+    def with_gamma(self, slack: np.ndarray) -> Self:
+        """Return the same problem with a slack, of which it is known that it allows some scores."""
+        problem = copy.copy(self)
+        problem.slack = slack
         return problem
 
     def _allows(self, slack: np.ndarray) -> bool:
