@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
@@ -181,7 +182,7 @@ def random_linear_problem(seed: int) -> LinearProblem:
 def full_plan(problem: Problem | LinearProblem, t: otfair.Transport) -> np.ndarray:
     """The coupling from the duals and the whole cost matrix, with no use of types."""
     c = t.problem.constraints
-    price = t.constraint_duals @ c.vectors[:, c.column_types]
+    price = t.constraint_duals @ c.vectors[:, c.column_types] + t.bound_duals
     exponent = (t.score_duals[:, None] + price - problem.cost) / problem.epsilon
     return c.sample_weight[:, None] * c.column_weight * np.exp(np.minimum(exponent, 700))
 
@@ -234,3 +235,22 @@ def cloud(seed: int, n: int | None = None) -> np.ndarray:
     if rng.random() < 0.3:
         X[rng.integers(n)] *= 1e3  # one far away
     return X
+
+
+def full_bounded_lp(
+    C: np.ndarray, mass: np.ndarray, G: np.ndarray, b: np.ndarray, slack: float, caps: np.ndarray
+) -> float:
+    """The exact cost with bounds as one linear program over the whole plan."""
+    n, m = C.shape
+    rows = sparse.kron(sparse.eye_array(n), np.ones((1, m)), format="csr")
+    columns = sparse.kron(np.ones((1, n)), sparse.eye_array(m), format="csr")
+    fair = sparse.csr_array(G) @ columns
+    answer = linprog(
+        C.ravel(),
+        A_ub=sparse.vstack([fair, -fair, columns]),
+        b_ub=np.concatenate([b + slack, slack - b, caps]),
+        A_eq=rows,
+        b_eq=mass,
+    )
+    assert answer.status == 0, answer.message
+    return float(answer.fun)

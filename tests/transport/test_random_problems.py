@@ -18,6 +18,7 @@ from problems import (
 )
 
 import otfair
+from otfair.geometry import _near
 
 pytestmark = pytest.mark.slow
 
@@ -99,3 +100,34 @@ def test_every_set_of_rows_that_can_be_met_is_met(first: int):
         assert residual <= 1e-8, f"seed {seed}: {residual}"
         assert t.converged, f"seed {seed}"
         np.testing.assert_allclose(P.sum(1), mass, rtol=1e-7, err_msg=f"seed {seed}")
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_every_bounded_problem_satisfies_the_conditions_of_an_optimum(
+    first: int, dense: bool, monkeypatch: pytest.MonkeyPatch
+):
+    if not dense:
+        monkeypatch.setattr(_near, "DENSE_PAIRS", 0)
+    for seed in range(first, first + CHUNK, 1 if dense else 3):
+        p = random_problem(seed)
+        c, w = p.constraints, weights(p)
+        mass = w * p.scores
+        a = otfair.adjusted_otf(p.scores, p.geometry, c, p.epsilon, p.slack, bounded=True)
+        for t in (a.smooth, a.relaxed):
+            P, beta = full_plan(p, t), t.bound_duals
+            f = P.sum(0)
+            residual = relative_residual(c.matrix, c.target, mass, f, t.constraint_duals, t.slack)
+            over = (f - w) / (np.maximum(f, 1e-6 * mass.sum()) + w)
+            assert residual <= 2e-8, f"seed {seed}: {residual}"
+            assert over.max() <= 2e-8, f"seed {seed}: {over.max()}"
+            assert beta.max() <= 0, f"seed {seed}"
+            assert np.abs(over[beta < 0]).max(initial=0.0) <= 2e-8, f"seed {seed}"
+            np.testing.assert_allclose(P.sum(1), mass, rtol=1e-7, err_msg=f"seed {seed}")
+            np.testing.assert_allclose(
+                w * t.fair_scores, f, atol=1e-6 * max(1, f.max()), err_msg=f"seed {seed}"
+            )
+            assert t.fair_scores.max() <= 1.0
+        assert a.value >= -1e-9, f"seed {seed}: {a.value}"
+        violation, size = np.abs(c.matrix @ mass - c.target), np.abs(c.matrix) @ mass
+        if np.all(violation <= np.maximum(p.slack, 1e-12 * size)):
+            assert a.value <= 1e-9, f"seed {seed}: {a.value}"

@@ -61,7 +61,9 @@ class TypedColumns:
         where = torch.full_like(self.types, len(places))
         where[places] = torch.arange(len(places), device=where.device)
         member = torch.cat([where, where.new_tensor([len(places)])])[self.member]
-        kept = {name: getattr(self, name)[places] for name in ("points", "types", "weight", "person")}
+        kept = {
+            name: getattr(self, name)[places] for name in ("points", "types", "weight", "person")
+        }
         return replace(self, **kept, member=member)
 
     def are(self, types: Tensor, weight: Tensor, n_types: int) -> bool:

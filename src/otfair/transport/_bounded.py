@@ -65,7 +65,9 @@ class BoundedProblem(TransportProblem):
         """Return the problem in which nobody has left their type yet."""
         assert isinstance(plain.spread, SoftDistances)
         near = NearPlaces(plain.spread)
-        caps = np.bincount(near.types, most_received(plain, near.types, near.weight), near.columns.n_types)
+        caps = np.bincount(
+            near.types, most_received(plain, near.types, near.weight), near.columns.n_types
+        )
         return cls(plain.with_caps(caps), near, np.zeros(0, dtype=np.int64))
 
     def with_scores(self, scores: Array) -> BoundedProblem:
@@ -140,9 +142,7 @@ class BoundedProblem(TransportProblem):
         self.slack = np.append(self.plain.slack, np.zeros(a))
 
 
-def most_received(
-    problem: TransportProblem, types: np.ndarray, weight: np.ndarray
-) -> np.ndarray:
+def most_received(problem: TransportProblem, types: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return the most that each place, of a type and a weight, may receive, (u,).
 
     A place of weight w takes w times a score of one. Where rows are other people than columns,

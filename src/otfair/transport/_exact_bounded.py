@@ -170,7 +170,9 @@ def _price(
 
 def _joined(pairs: Pairs, new: Pairs) -> Pairs:
     """Return pairs that are in one or the other, once."""
-    row, place, cost = (np.append(getattr(pairs, x), getattr(new, x)) for x in ("row", "place", "cost"))
+    row, place, cost = (
+        np.append(getattr(pairs, x), getattr(new, x)) for x in ("row", "place", "cost")
+    )
     key = row * (place.max() + 1) + place
     _, first = np.unique(key, return_index=True)
     return Pairs(row[first], place[first], cost[first], np.zeros(len(first)))
