@@ -61,6 +61,7 @@ from .notions import (
     Notion as Notion,
     People as People,
     PredictiveEquality as PredictiveEquality,
+    PredictiveParity as PredictiveParity,
     as_notion as as_notion,
 )
 from .saving import load_model as load_model, save_model as save_model

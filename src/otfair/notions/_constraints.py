@@ -28,6 +28,7 @@ from otfair._io.arrays import (
     to_vector,
 )
 from otfair.notions._attributes import Attribute, Strata, number_types
+from otfair.notions._rates import Rates, comparable, free_rates, precision_rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -40,7 +41,9 @@ class People:
 
     design: Tensor  #: S, (d, K): membership, value, or the user's own G.
     strata: Tensor  #: Y, (d, K): whether a row speaks of a type.
-    kinds: tuple[str, ...]  #: "group", "continuous", or "fixed" where G is S itself; for each row.
+    #: Of each row: "group", "continuous", "fixed" where G is S itself, or "precision", where S are
+    #: labels and Y is the group.
+    kinds: tuple[str, ...]
     target: Tensor  #: b, (d,): what G f must equal.
     names: tuple[str, ...]  #: Of the rows.
     compared: tuple[tuple[str, str], ...]  #: Of each row, its attribute and stratum.
@@ -48,6 +51,8 @@ class People:
     types: Tensor  #: Type of each person, (n,).
     weight: Tensor  #: w, (n,): weight of each person.
     as_tensor: bool  #: Whether constraints are tensors, or else arrays.
+    #: Rate of each row of precision, (d,); NaN where scores are to tell it, and in other rows.
+    rates: Tensor | None = None
 
     def constraints(self, rows: Array = None, columns: Array = None) -> Constraints:
         """Constrain a sample: G is normalised by the shares of its own `rows`.
@@ -65,7 +70,7 @@ class People:
         """
         givers = self if rows is None else self.take(rows)
         receivers = self if columns is None else self.take(columns, "columns")
-        vectors, keep, shut = self.vectors(givers.mass)
+        vectors, keep, shut, free = self._rows(givers.mass)
         kept = keep.tolist()
         # Constant scores of the rows are fair, so there is nothing to check where each row's type
         # is among the columns, as it is when the columns are all people.
@@ -88,12 +93,33 @@ class People:
             column_types=like_input(receivers.types, self.as_tensor),
             column_weight=like_input(receivers.weight, self.as_tensor),
             column_mass=like_input(column_mass, self.as_tensor),
-            always_feasible=covered and "fixed" not in self.kinds,
+            always_feasible=covered and self._always_feasible,
+            rates={} if free is not None else self._given_rates(kept),
+            free=free,
         )
-        # Where the target is zero, positive fair scores of one total are so for every other.
+        if free is not None:
+            out = out.at_rates(free.of(givers.mass), free=free)
+            if len(free.member) > 1 or set(self.kinds) != {"precision"}:
+                return out  # whether fair scores exist depends on the rates
+        # Where the target is zero, positive fair scores of one total are so for every other, and
+        # those at one rate can be scaled to those at another.
         if not out.always_feasible and check_existence(out) and not bool(self.target.any()):
             return replace(out, always_feasible=True)
         return out
+
+    @property
+    def _always_feasible(self) -> bool:
+        """Whether there are fair scores in any sample that has its own rows' types."""
+        if "precision" in self.kinds:  # groups that do not overlap can each have the rate
+            return set(self.kinds) == {"precision"} and len(set(self.compared)) == 1
+        return "fixed" not in self.kinds
+
+    def _given_rates(self, kept: Sequence[bool]) -> dict[str, float]:
+        """Return the user's rate for each attribute that is compared by precision."""
+        if self.rates is None:
+            return {}
+        given = zip(self.compared, self.kinds, self.rates.tolist(), kept)
+        return {name: rate for (name, _), kind, rate, k in given if kind == "precision" and k}
 
     def vectors(self, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return G by type, which rows to keep, and which types to shut out, for a sample.
@@ -110,8 +136,14 @@ class People:
         Returns
         -------
         tuple of Tensor
-            G of the rows that are kept, then booleans of all rows and of all types.
+            G of the rows that are kept, then booleans of all rows and of all types. Rates that
+            scores are to tell are those of equal scores.
         """
+        G, keep, shut, free = self._rows(weight)
+        return G if free is None else free.vectors(free.of(weight)), keep, shut
+
+    def _rows(self, weight: Tensor) -> tuple[Tensor, Tensor, Tensor, Rates | None]:
+        """Return what `vectors` does, and the rates that scores are to tell, which are 0 in G."""
         S, Y = self.design, self.strata.to(self.design.dtype)
         is_group, is_fixed = self._is("group"), self._is("fixed")
         members = torch.where(is_group[:, None], S * Y, Y)  # the group, or all of the stratum
@@ -129,7 +161,23 @@ class People:
         keep = is_fixed | (high > low)
         absent = ~is_fixed & (inside <= 0) & (weight.sum() > 0)
         shut = (members[absent] > 0).any(0)  # (K,)
-        return G[keep], keep, shut
+        if self.rates is None:
+            return G[keep], keep, shut, None
+        p = self._is("precision")
+        own = [c for c, kind in enumerate(self.kinds) if kind == "precision"]
+        part = (S[p], Y[p], self.rates[p])
+        slope, keep = torch.zeros_like(G), keep.clone()
+        keep[p], missing = comparable(*part, weight, [self.compared[c] for c in own])
+        G[p], slope[p] = precision_rows(*part, weight)
+        free = self.rates.isnan().tolist()
+        families = [
+            name if kind == "precision" and nan else None
+            for (name, _), kind, nan, k in zip(self.compared, self.kinds, free, keep.tolist())
+            if k
+        ]
+        labels = S[p].amax(0)  # the same in each row
+        rates = free_rates(G[keep], slope[keep], labels, families, weight)
+        return G[keep], keep, shut | missing, rates
 
     def take(self, rows: Array, argument: str = "rows") -> People:
         """Return some of these people, typed as before.
@@ -186,6 +234,10 @@ class Constraints:
     column_mass: Array = field(repr=False)
     #: Whether fair scores are known to exist, so that a solver need not check.
     always_feasible: bool = field(repr=False)
+    #: Precision that each attribute's groups must have, where the notion is about it.
+    rates: dict[str, float] = field(default_factory=dict, repr=False)
+    #: What tells the rates of scores where the user gave none; `vectors` are then for equal scores.
+    free: Rates | None = field(default=None, repr=False)
 
     @property
     def matrix(self) -> Array:
@@ -194,6 +246,53 @@ class Constraints:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def at(self, scores: Array) -> Constraints:
+        """Return the constraints at the rates of these scores, where they have rates to be told.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,)
+            Scores of the people whose scores are moved.
+
+        Returns
+        -------
+        Constraints
+            Constraints whose rates are given; these themselves where they are so already.
+
+        Examples
+        --------
+        >>> from otfair import PredictiveParity
+        >>> c = PredictiveParity().constraints(["a", "a", "b", "b"], labels=[1, 0, 1, 0])
+        >>> c.at([0.6, 0.3, 0.4, 0.7]).rates
+        {'group': 0.5}
+        """
+        if self.free is None:
+            return self
+        types, weight = (torch.as_tensor(x).cpu() for x in (self.types, self.sample_weight))
+        h = to_vector(to_tensor(scores, "scores").reshape(-1), "scores", len(types)).cpu()
+        mass = weight.new_zeros(len(self.type_names)).index_add_(0, types, weight * h)
+        return self.at_rates(self.free.of(mass))
+
+    def at_rates(self, rates: Tensor, free: Rates | None = None) -> Constraints:
+        """Return the constraints at rates of one's own, one for each of `free`.
+
+        Parameters
+        ----------
+        rates : Tensor of shape (r,)
+            The rates.
+        free : Rates, optional
+            What is still to be told by scores; nothing by default.
+
+        Returns
+        -------
+        Constraints
+            The constraints at these rates.
+        """
+        assert self.free is not None
+        vectors = like_input(self.free.vectors(rates), is_tensor(self.vectors))
+        told = self.free.named(rates) if free is None else {}
+        return replace(self, vectors=vectors, rates=told, free=free)
 
     @classmethod
     def from_matrix(
@@ -343,12 +442,20 @@ def stack_people(a: People, b: People) -> People:
         strata=torch.cat([a.strata[:, i], b.strata[:, j]]),
         kinds=a.kinds + b.kinds,
         target=torch.cat([a.target, b.target]),
+        rates=_stacked_rates(a, b),
         names=a.names + b.names,
         compared=a.compared + b.compared,
         type_names=tuple(_merged_name(a.type_names[k], b.type_names[l]) for k, l in pairs),
         types=types,
         as_tensor=a.as_tensor or b.as_tensor,
     )
+
+
+def _stacked_rates(a: People, b: People) -> Tensor | None:
+    if a.rates is None and b.rates is None:
+        return None
+    none = (torch.full_like(p.target, torch.nan) if p.rates is None else p.rates for p in (a, b))
+    return torch.cat([*none])
 
 
 def check_existence(

@@ -19,6 +19,7 @@ from otfair.transport._coordinate import Coordinate
 from otfair.transport._exact import solve_exact
 from otfair.transport._newton import Newton
 from otfair.transport._problem import TransportProblem, array_module
+from otfair.transport._rates import at_own_rates, cheapest, rate_price
 from otfair.transport._results import AdjustedTransport, Transport
 from otfair.transport._semidual import Point
 from otfair.transport._status import TransportError
@@ -66,7 +67,14 @@ def exact_otf(
     >>> round(t.value, 6), t.fair_scores.round(6)
     (0.2, array([0.7, 0.7]))
     """
-    problem = TransportProblem(scores, geometry, constraints, 0.0)
+    problem = TransportProblem(scores, geometry, at_own_rates(scores, constraints), 0.0)
+
+    def solve(constraints: Constraints) -> Transport:
+        stated = problem.with_constraints(constraints, scores)
+        return solve_exact(stated.with_slack(stated.read_slack(slack)))
+
+    if constraints.free is not None:
+        return _checked(cheapest(solve, constraints, scores), throw)
     return _checked(solve_exact(problem.with_slack(problem.read_slack(slack))), throw)
 
 
@@ -236,6 +244,7 @@ def adjusted_otf(
         difference = -problem.epsilon * array_module(change).log1p(change)
     linear = problem.target @ (mu - nu) - allowed @ np.abs(mu) + relaxed.problem.slack @ np.abs(nu)
     price = np.where(above, np.abs(nu) * np.sign(problem.violation), 0.0) @ problem.all_vectors
+    price = price + rate_price(constraints.free, smooth, relaxed, above)
     value = float(problem.mass @ difference) + float(linear)
     slope, moved = (torch.as_tensor(v, device=geometry.device) for v in (price, difference))
     gradient = problem.weight * (moved + slope[problem.row_types])
@@ -254,7 +263,7 @@ def _smooth_problem(
         p = init.problem
         if p.geometry is geometry and p.constraints is constraints and p.epsilon == epsilon:
             return p.with_scores(scores)
-    return TransportProblem(scores, geometry, constraints, epsilon)
+    return TransportProblem(scores, geometry, at_own_rates(scores, constraints), epsilon)
 
 
 def _solve(
