@@ -18,7 +18,14 @@ from sklearn.model_selection import train_test_split
 from otfair._io.arrays import Array, same_length
 from otfair._io.progress import track
 from otfair.losses import FairnessLoss, OTFLoss, cloud
-from otfair.metrics import DifferenceOf, ViolationOf, draw_counts, estimate, read_groups
+from otfair.metrics import (
+    DifferenceOf,
+    ViolationOf,
+    criterion_of,
+    draw_counts,
+    estimate,
+    read_groups,
+)
 from otfair.models import FairClassifier, OTFBoostingClassifier, OTFClassifier, encoded_columns
 from otfair.notions import (
     DemographicParity,
@@ -233,7 +240,8 @@ class Judge:
     def _by_group(self, h: np.ndarray, ranks: np.ndarray, w: np.ndarray) -> list[float]:
         judged, decided = w * self.known, h > 0.5
         weight = torch.from_numpy(judged)
-        violations = [ViolationOf(replace(p, weight=weight))(h) for p in self.people]
+        judged_people = (replace(p, weight=weight) for p in self.people)
+        violations = [criterion_of(ViolationOf.name, p)(h) for p in judged_people]
         differences = [of(decided, judged) for of in self.differences] or [np.nan, np.nan]
         return [_auc(ranks, self.y, w), *violations, *differences]
 

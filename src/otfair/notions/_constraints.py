@@ -197,6 +197,31 @@ class People:
         index = to_index(rows, len(self.types), argument, self.types.device)
         return replace(self, types=self.types[index], weight=self.weight[index])
 
+    def only(self, kept: np.ndarray) -> People:
+        """Return the same people with some of the rows.
+
+        Parameters
+        ----------
+        kept : ndarray of shape (d,)
+            Whether each row is kept.
+
+        Returns
+        -------
+        People
+            The people, typed as before.
+        """
+        rows, own = torch.as_tensor(kept, device=self.design.device), np.flatnonzero(kept)
+        return replace(
+            self,
+            design=self.design[rows],
+            strata=self.strata[rows],
+            target=self.target[rows],
+            rates=None if self.rates is None else self.rates[rows],
+            names=tuple(self.names[c] for c in own),
+            compared=tuple(self.compared[c] for c in own),
+            kinds=tuple(self.kinds[c] for c in own),
+        )
+
     def to_tensors(self) -> People:
         """Return people whose constraints are tensors, whatever they were made from.
 
