@@ -269,6 +269,11 @@ class Constraints:
         """G, (d, n): one row per constraint, one column per person."""
         return self.vectors[:, self.types]
 
+    @property
+    def about_precision(self) -> bool:
+        """Whether some rows compare precision, which does not depend on the size of scores."""
+        return self.free is not None or bool(self.rates)
+
     def __len__(self) -> int:
         return len(self.names)
 
