@@ -113,7 +113,9 @@ class PredictiveParity(GroupNotion):
             target=by_label.target[:q],
             names=tuple(name for _, name in groups),
             compared=tuple((attribute, "") for attribute, _ in groups),
-            rates=torch.full((q,), math.nan if self.rate is None else self.rate).double(),
+            rates=torch.full_like(
+                by_label.target[:q], math.nan if self.rate is None else self.rate
+            ),
         )
 
 
