@@ -293,7 +293,7 @@ def plot_tradeoff(
         Where to draw; a new figure of pyplot by default.
     violation : str, default="pdp"
         What is unfair: "violation" (of the notion trained for), "pdp", "peo", "dp_difference",
-        "eo_difference" or "otf_cost".
+        "eo_difference", "pp_difference" or "otf_cost".
     part : {"train", "test"}, default="test"
         The part of the split.
 

@@ -233,7 +233,9 @@ class FairnessLoss(nn.Module, ABC):
                 self.last = Diagnostics(value=0.0, dropped=people.names)
                 return 0.0 * scores.sum()
             whole = people is self._people and rows is None
-            constraints = self._constraints if whole else people.constraints(rows=rows)
+            constraints = (
+                self._constraints if whole else self._constrain(people, rows, scores.detach())
+            )
             if len(constraints.types) != len(scores):
                 raise ValueError(
                     f"`pred` has {len(scores)} entries but the batch has {len(constraints.types)} "
@@ -243,6 +245,10 @@ class FairnessLoss(nn.Module, ABC):
             if constraints.about_precision:
                 value = self._per_score(value, scores, weight)
             return value
+
+    def _constrain(self, people: People, rows: Tensor | None, scores: Tensor) -> Constraints:
+        """Return the constraints of a batch."""
+        return people.constraints(rows=rows)
 
     def _per_score(self, value: Tensor, scores: Tensor, weight: Tensor) -> Tensor:
         """Return a penalty per unit of score, where it is per person.

@@ -99,13 +99,25 @@ class People:
         )
         if free is not None:
             out = out.at_rates(free.of(givers.mass), free=free)
-            if len(free.member) > 1 or set(self.kinds) != {"precision"}:
-                return out  # whether fair scores exist depends on the rates
-        # Where the target is zero, positive fair scores of one total are so for every other, and
-        # those at one rate can be scaled to those at another.
+        if "precision" in self.kinds and not out.always_feasible:
+            return replace(out, always_feasible=self._feasible_at_any_rate(out))
+        # Where the target is zero, positive fair scores of one total are so for every other.
         if not out.always_feasible and check_existence(out) and not bool(self.target.any()):
             return replace(out, always_feasible=True)
         return out
+
+    def _feasible_at_any_rate(self, constraints: Constraints) -> bool:
+        """Whether positive scores are known to be fair; if not, a solver looks at its own rates."""
+        rates = constraints.free
+        shared = (
+            len(set(constraints.rates.values())) == 1 if rates is None else len(rates.member) == 1
+        )
+        if set(self.kinds) != {"precision"} or not shared:
+            return False  # which hangs on the rates
+        try:
+            return check_existence(constraints)  # those at one rate can be scaled to another
+        except ValueError:
+            return False
 
     @property
     def _always_feasible(self) -> bool:
@@ -211,15 +223,17 @@ class People:
             The people, typed as before.
         """
         rows, own = torch.as_tensor(kept, device=self.design.device), np.flatnonzero(kept)
+        kinds = tuple(self.kinds[c] for c in own)
+        without = self.rates is None or "precision" not in kinds
         return replace(
             self,
             design=self.design[rows],
             strata=self.strata[rows],
             target=self.target[rows],
-            rates=None if self.rates is None else self.rates[rows],
+            rates=None if without else self.rates[rows],  # type: ignore[index]
             names=tuple(self.names[c] for c in own),
             compared=tuple(self.compared[c] for c in own),
-            kinds=tuple(self.kinds[c] for c in own),
+            kinds=kinds,
         )
 
     def to_tensors(self) -> People:

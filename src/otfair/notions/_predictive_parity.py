@@ -31,19 +31,18 @@ class PredictiveParity(GroupNotion):
 
     Parameters
     ----------
+    columns, continuous, categorical : str, int or sequence of them, default=()
+        As for `DemographicParity`. Columns of numbers have no groups, and are refused; leave them
+        out by `columns`.
+    intersectional, encoded : bool, default=False
+        As for `DemographicParity`. One-hot columns next to each other, of which each person has
+        one, are the groups of an attribute; another column is compared with those not in it.
     rate : float, default=None
         The precision that all groups must have, between 0 and 1. By default it is found:
         `exact_otf` and `audit` take the one that is cheapest to reach, and all that is
         differentiated (`smooth_otf`, `relaxed_otf`, `adjusted_otf`, the losses and classifiers)
         that of the scores, over all groups of an attribute together; gradients know that it moves
         with the scores.
-    columns, categorical : str, int or sequence of them, default=()
-        As for `DemographicParity`. Columns of numbers have no groups, and are refused.
-    continuous : str, int or sequence of them, default=()
-        Columns that are numbers; leave them out by `columns`.
-    intersectional, encoded : bool, default=False
-        As for `DemographicParity`. One-hot columns next to each other, of which each person has
-        one, are the groups of an attribute; another column is compared with those not in it.
 
     Examples
     --------
