@@ -27,6 +27,7 @@ LOSSES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", LOSSES.values(), ids=LOSSES)
 @pytest.mark.parametrize("rate", [None, 0.4])
 def test_gradients_are_those_of_differences(make, rate):
@@ -76,6 +77,7 @@ def test_dataset_mode_is_batch_mode_for_all_and_takes_batches_that_lack_groups()
     assert loss(logits[one], index=one).item() == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_small_batches_of_a_loop_never_fail():
     rng = np.random.default_rng(5)
     loss = OTFLoss("predictive_parity", 1e-2)

@@ -21,8 +21,10 @@ def possible_constraints(people: People, rows: Tensor | None, scores: Tensor) ->
     dropped. Other notions, and an attribute that is alone with them, are kept whatever they ask.
     """
     whole = people.constraints(rows=rows)
-    if _allows_all(whole, scores):
+    if not whole.about_precision:
         return whole
+    if _allows_all(whole, scores):
+        return replace(whole, always_feasible=True)  # at the rates of these scores
     precise = np.array([kind == "precision" for kind in people.kinds])
     kept = ~precise
     for attribute in dict.fromkeys(key for key, p in zip(people.compared, precise) if p):
@@ -33,12 +35,12 @@ def possible_constraints(people: People, rows: Tensor | None, scores: Tensor) ->
         return whole
     found = people.only(kept).constraints(rows=rows)
     lost = tuple(name for name, k in zip(people.names, kept) if not k)
-    return replace(found, dropped=(*found.dropped, *lost))
+    return replace(found, dropped=(*found.dropped, *lost), always_feasible=True)
 
 
 def _allows_all(constraints: Constraints, scores: Tensor) -> bool:
     """Whether fair scores may leave everybody with some."""
-    if constraints.always_feasible or not constraints.about_precision:
+    if constraints.always_feasible or not constraints.names:
         return True
     try:
         return check_existence(constraints.at(scores))
