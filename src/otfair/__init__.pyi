@@ -37,12 +37,17 @@ from .metrics import (
     demographic_parity_difference_scorer as demographic_parity_difference_scorer,
     equalized_odds_difference as equalized_odds_difference,
     equalized_odds_difference_scorer as equalized_odds_difference_scorer,
+    false_omission_difference as false_omission_difference,
     make_fair_scorer as make_fair_scorer,
     mean_score_difference as mean_score_difference,
     pdp_scorer as pdp_scorer,
     pdp_violation as pdp_violation,
     peo_scorer as peo_scorer,
     peo_violation as peo_violation,
+    predictive_parity_difference as predictive_parity_difference,
+    predictive_parity_difference_scorer as predictive_parity_difference_scorer,
+    predictive_parity_scorer as predictive_parity_scorer,
+    predictive_parity_violation as predictive_parity_violation,
 )
 from .models import (
     BoosterMetric as BoosterMetric,
@@ -61,6 +66,7 @@ from .notions import (
     Notion as Notion,
     People as People,
     PredictiveEquality as PredictiveEquality,
+    PredictiveParity as PredictiveParity,
     as_notion as as_notion,
 )
 from .saving import load_model as load_model, save_model as save_model

@@ -18,7 +18,14 @@ from sklearn.model_selection import train_test_split
 from otfair._io.arrays import Array, same_length
 from otfair._io.progress import track
 from otfair.losses import FairnessLoss, OTFLoss, cloud
-from otfair.metrics import DifferenceOf, ViolationOf, draw_counts, estimate, read_groups
+from otfair.metrics import (
+    DifferenceOf,
+    ViolationOf,
+    criterion_of,
+    draw_counts,
+    estimate,
+    read_groups,
+)
 from otfair.models import FairClassifier, OTFBoostingClassifier, OTFClassifier, encoded_columns
 from otfair.notions import (
     DemographicParity,
@@ -38,6 +45,7 @@ UNFAIRNESS = {  # what may be drawn, and what to call it
     "peo": "PEO violation",
     "dp_difference": "difference in positive decisions",
     "eo_difference": "difference in true or false positive rates",
+    "pp_difference": "difference in positive predictive values",
     "otf_cost": "OTF cost per person",
 }
 METRICS = ("auc", "log_loss", "accuracy", *UNFAIRNESS)
@@ -201,7 +209,8 @@ class Judge:
         )
         found, _, self.known = read_groups(sensitive, **kinds)
         groups = [group.codes for group in found]
-        self.differences = [DifferenceOf(groups), DifferenceOf(groups, y)] if groups else []
+        self.by_group = DifferenceOf(groups) if groups else None
+        self.by_label = DifferenceOf(groups, y) if groups else None
         counts = draw_counts(len(y), count, seed=0)
         self.weights = np.vstack([np.ones(len(y)), counts])  # (1 + B, n)
 
@@ -218,10 +227,18 @@ class Judge:
         # The cost is homogeneous in the scores, so that these sum to it.
         cost = W @ (a.gradient * h) / (W @ self.known)
         ranks = np.unique(h, return_inverse=True)[1]
-        others = np.array([self._by_group(h, ranks, w) for w in W])  # (1 + B, 6)
+        others = np.array([self._by_group(h, ranks, w) for w in W])  # (1 + B, 7)
         found = dict(zip(("log_loss", "accuracy"), means.T))
         found["otf_cost"] = np.maximum(cost, 0.0)  # as every true one is
-        names = ("auc", "violation", "pdp", "peo", "dp_difference", "eo_difference")
+        names = (
+            "auc",
+            "violation",
+            "pdp",
+            "peo",
+            "dp_difference",
+            "eo_difference",
+            "pp_difference",
+        )
         found |= dict(zip(names, others.T))
         out: dict[str, float] = {}
         for name in METRICS:
@@ -233,8 +250,12 @@ class Judge:
     def _by_group(self, h: np.ndarray, ranks: np.ndarray, w: np.ndarray) -> list[float]:
         judged, decided = w * self.known, h > 0.5
         weight = torch.from_numpy(judged)
-        violations = [ViolationOf(replace(p, weight=weight))(h) for p in self.people]
-        differences = [of(decided, judged) for of in self.differences] or [np.nan, np.nan]
+        judged_people = (replace(p, weight=weight) for p in self.people)
+        violations = [criterion_of(ViolationOf.name, p)(h) for p in judged_people]
+        differences = [np.nan] * 3
+        if self.by_group is not None and self.by_label is not None:
+            differences = [of(decided, judged) for of in (self.by_group, self.by_label)]
+            differences.append(self.by_group(self.y == 1, judged * decided))
         return [_auc(ranks, self.y, w), *violations, *differences]
 
 
@@ -272,7 +293,7 @@ def plot_tradeoff(
         Where to draw; a new figure of pyplot by default.
     violation : str, default="pdp"
         What is unfair: "violation" (of the notion trained for), "pdp", "peo", "dp_difference",
-        "eo_difference" or "otf_cost".
+        "eo_difference", "pp_difference" or "otf_cost".
     part : {"train", "test"}, default="test"
         The part of the split.
 

@@ -18,13 +18,14 @@ from otfair.notions import (
     GroupNotion,
     Notion,
     People,
+    PredictiveParity,
     Strata,
     as_notion,
     cross,
+    lay_out,
     number_types,
     read_group,
     split_columns,
-    type_people,
 )
 from otfair.tables import Column, is_number
 
@@ -47,6 +48,7 @@ class Comparison:
     people: People  # typed for transport
     fine: np.ndarray  # (n,) types, or parts of them that other notions share
     fine_key: tuple[str, ...]  # equal where `fine` is
+    rate: float | None = None  # that precision must be, where the user says so
 
 
 def read_notions(notions: object, labelled: bool) -> list[GroupNotion]:
@@ -95,7 +97,7 @@ def compare(data: AuditData, notions: Sequence[GroupNotion]) -> list[Comparison]
     found: dict[tuple[object, ...], Comparison] = {}
     for notion in _conditioned(notions, data.controls):
         for c in _compare_by(data, notion):
-            found.setdefault((c.notion, c.attribute, *c.strata.names), c)
+            found.setdefault((c.notion, c.attribute, c.rate, *c.strata.names), c)
     order = [str(column.name) for column in data.columns]
     order += [c.attribute for c in found.values()]  # crossed ones come last
     keys = [c.fine_key for c in found.values()]
@@ -108,7 +110,7 @@ def _compare_by(data: AuditData, notion: GroupNotion) -> list[Comparison]:
         columns += data.controls
     strata, kept = split_columns(notion, columns, labels, len(data))
     kept = [column for column in kept if column not in data.controls]
-    if notion.within_labels:  # by what the labels are called
+    if notion.reads_labels:  # by what the labels are called
         words = {f"y={k}": words for k, words in enumerate(data.outcomes)}
         outside = words.get(strata.outside, strata.outside)
         strata = Strata(strata.codes, [words[name] for name in strata.names], outside)
@@ -154,9 +156,10 @@ def _compare(
         numbers=numbers,
         bins=bins,
         strata=strata,
-        people=type_people(strata, [moved], torch.as_tensor(data.weight)),
+        people=lay_out(notion, strata, [moved], torch.as_tensor(data.weight)),
         fine=fine,
         fine_key=key,
+        rate=notion.rate if isinstance(notion, PredictiveParity) else None,
     )
 
 

@@ -17,6 +17,7 @@ from otfair.auditing._audit import Audit
 from otfair.auditing._curves import curves
 from otfair.auditing._features import choose_columns, read_features
 from otfair.auditing._groups import compare, read_notions
+from otfair.auditing._precision import measure_precision
 from otfair.auditing._reading import read
 from otfair.auditing._regions import find_regions
 from otfair.auditing._results import Finding, Record
@@ -24,7 +25,7 @@ from otfair.auditing._violations import measure_violation
 from otfair.auditing.costs._costs import cost_of_fairness
 from otfair.auditing.costs._distances import Distances
 from otfair.metrics import draw_counts
-from otfair.notions import Notion
+from otfair.notions import Notion, PredictiveParity
 from otfair.tables import Columns, as_columns, is_number, same_people
 
 LIBRARIES = ("otfair", "numpy", "scipy", "torch", "pandas", "scikit-learn")
@@ -70,7 +71,8 @@ def audit(
         Outcomes, with two values.
     notions : str, Notion or sequence of them, default=None
         By default demographic parity and, with labels, equalized odds. An `intersectional` one
-        is audited by one attribute, of crossed groups.
+        is audited by one attribute, of crossed groups. Predictive parity without a rate is judged
+        by the rate that is cheapest to reach.
     threshold : float, default=0.5
         A score above it is a positive decision.
     sample_weight : array-like of shape (n,), default=None
@@ -146,7 +148,9 @@ def audit(
         counts = draw_counts(len(data), n_bootstrap, random_state)
         findings = []
         for c in comparisons:
-            violation = measure_violation(data, c, threshold, counts)
+            of_precision = issubclass(c.notion, PredictiveParity)
+            measure = measure_precision if of_precision else measure_violation
+            violation = measure(data, c, threshold, counts)
             bar.update()
             near = None if distances is None else distances.of(c)
             cost = cost_of_fairness(data, c, near, counts)

@@ -25,6 +25,14 @@ class Group:
     #: Share of positive labels; None without labels, or where they make the strata.
     base_rate: Estimate | None
     small: bool  #: Whether there are too few of them to say.
+    #: Share of their score that positive labels hold; for predictive parity only, whose `rate` is
+    #: the share of positive labels among scores above the threshold.
+    precision: Estimate | None = None
+
+    @property
+    def figure(self) -> Estimate:
+        """What the notion compares of the group: precision, or the mean score."""
+        return self.mean_score if self.precision is None else self.precision
 
     @property
     def whole(self) -> str:
@@ -36,13 +44,17 @@ class Group:
 class Violation:
     """How unfair the scores are to the groups of one attribute, by one notion."""
 
-    value: Estimate  #: Largest correlation of scores and a group (the paper's PDP or PEO).
+    #: Largest correlation of scores and a group (the paper's PDP or PEO); for predictive parity
+    #: the largest difference of precision, between groups or from the rate that was asked for.
+    value: Estimate
     #: The group, or the attribute, that it is the correlation with; of two groups, which are
-    #: equally far off, the one whose scores are lower.
+    #: equally far off, the one whose scores are lower. For predictive parity the group whose
+    #: precision is furthest from that of all, or from the rate.
     worst: str
     #: How far it may be off by chance: 95 % of resamples differ by less, in every group.
     chance: float
-    mean_difference: Estimate  #: Between the highest and the lowest mean score of a group.
+    #: Between the highest and the lowest mean score of a group, or precision.
+    mean_difference: Estimate
     mean_ratio: Estimate  #: Of these two.
     rate_difference: Estimate  #: The same for rates at the threshold.
     rate_ratio: Estimate  #: Of these rates.
@@ -94,6 +106,9 @@ class Cost:
     #: Share of all score that must move if distances are ignored: the cost where any two people
     #: are at distance 1.
     least_moved: Estimate
+    #: For predictive parity, the precision that all groups have after the plan: the rate that was
+    #: asked for, or else the one that is cheapest to reach.
+    rate: float | None = None
     #: The least cost. Its interval is the bootstrap's, and wider by that of sampling where a
     #: sample was used.
     exact: Estimate | None = None

@@ -45,8 +45,8 @@ def measure_violation(
         base = labelled[0] / W if labelled else None
         count = W[0] ** 2 / np.bincount(cells[inside], w[inside] ** 2, S * G).reshape(S, G)
         rng = np.random.default_rng(0)
-        mean, rate = (_with_doubt(values, count, rng) for values in (mean, rate))
-        base = None if base is None else _with_doubt(base, count, rng)
+        mean, rate = (with_doubt(values, count, rng) for values in (mean, rate))
+        base = None if base is None else with_doubt(base, count, rng)
         least = ROUNDING * float(np.abs(h).max()) ** 2
         if s is None:
             rows = _group_correlations(W, first, second, least)  # (R, S, G)
@@ -62,7 +62,6 @@ def measure_violation(
 
     def group(stratum: int, g: int) -> Group:
         rate_of = estimate(rate[:, stratum, g], 0.0, 1.0)
-        wide = rate_of.high - rate_of.low > MAX_WIDTH
         return Group(
             group=names[g],
             stratum=stratum_names[stratum],
@@ -70,11 +69,11 @@ def measure_violation(
             mean_score=estimate(mean[:, stratum, g], 0.0, 1.0),
             rate=rate_of,
             base_rate=None if base is None else estimate(base[:, stratum, g], 0.0, 1.0),
-            small=bool(sizes[stratum, g] < MIN_PEOPLE or wide),
+            small=is_small(int(sizes[stratum, g]), rate_of),
         )
 
-    mean_difference, mean_ratio = _difference_and_ratio(mean)
-    rate_difference, rate_ratio = _difference_and_ratio(rate)
+    mean_difference, mean_ratio = difference_and_ratio(mean)
+    rate_difference, rate_ratio = difference_and_ratio(rate)
     return Violation(
         value=estimate(largest, 0.0, 1.0),
         worst=(comparison.attribute if s is not None else names[worst[1]]) + within,
@@ -87,6 +86,12 @@ def measure_violation(
     )
 
 
+def is_small(people: int, rate: Estimate) -> bool:
+    """Whether a group has too few people to say, by their number and the interval of its rate."""
+    unknown = rate.value != rate.value
+    return people < MIN_PEOPLE or unknown or rate.high - rate.low > MAX_WIDTH
+
+
 def _centred(
     x: np.ndarray, w: np.ndarray, strata: np.ndarray, S: int
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -97,7 +102,7 @@ def _centred(
     return mean, x - mean[strata]
 
 
-def _with_doubt(values: np.ndarray, count: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def with_doubt(values: np.ndarray, count: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw shares that no resample changes, (R, S, G), from what else they could have been."""
     # Forty decisions out of forty are no proof of certainty, nor is a single score. With a uniform
     # prior, shares of (S, G) `count` people have a beta distribution, which agrees with Wilson.
@@ -133,7 +138,7 @@ def _correlations(
     return np.where(np.isfinite(rows) & (spread > least) & (own > ROUNDING), rows, 0.0)
 
 
-def _difference_and_ratio(values: np.ndarray) -> tuple[Estimate, Estimate]:
+def difference_and_ratio(values: np.ndarray) -> tuple[Estimate, Estimate]:
     """Largest difference, and smallest ratio (1 where all are 0), within a stratum, (R, S, G)."""
     high, low = np.fmax.reduce(values, -1), np.fmin.reduce(values, -1)  # NaN where all are
     difference = np.where(high > low, high - low, 0.0).max(-1)

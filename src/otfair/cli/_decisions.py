@@ -20,6 +20,7 @@ from otfair.cli._task import Task
 from otfair.decisions import FairDecisions
 from otfair.metrics import LimitWarning, Rate, Spread, group_rates, spread_of
 from otfair.models import OTFClassifier, UntrustedModelWarning
+from otfair.notions import PredictiveParity
 from otfair.tables import TableEncoder, TableError, shown
 
 LIMITS = {"max_difference": "largest difference", "min_ratio": "smallest ratio"}
@@ -56,6 +57,12 @@ def threshold_of(options: argparse.Namespace) -> float:
 
 def make_rule(options: argparse.Namespace, task: Task, classifier: Any, many: int) -> FairDecisions:
     """Return a rule that is not tuned yet; what it promises is for so many new people."""
+    if PredictiveParity.name in task.notions:
+        raise UsageError(
+            f"limits on decisions can't be of --notion {PredictiveParity.name}, whose rates are "
+            "shares of the decisions themselves; take another notion, or train with this one: "
+            "`otfair fit` with --alpha or --max-violation"
+        )
     if options.use_sensitive and len(task.control.columns):
         raise UsageError("--use-sensitive and --control do not go together")
     if isinstance(classifier, OTFClassifier):

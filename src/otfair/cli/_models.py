@@ -19,11 +19,12 @@ from otfair.cli._columns import continuous_names
 from otfair.cli._options import UsageError
 from otfair.cli._task import Task, smaller
 from otfair.metrics import (
+    MeanDifferenceOf,
     demographic_parity_difference,
     equalized_odds_difference,
-    mean_score_difference,
     pdp_violation,
     peo_violation,
+    predictive_parity_difference,
     violation,
 )
 from otfair.models import (
@@ -35,7 +36,7 @@ from otfair.models import (
     doubt_losses,
     doubt_spread,
 )
-from otfair.notions import NOTIONS, Notion
+from otfair.notions import NOTIONS, Notion, PredictiveParity
 from otfair.tables import TableEncoder, TableError
 from otfair.tradeoff import UNFAIRNESS, part_labels, plot_tradeoff, tradeoff_curve
 
@@ -46,7 +47,10 @@ METRICS = {  # by what the record calls them: for people
     "accuracy": "accuracy",
     "log_loss": "log-loss",
     "positive_rate": "positive decisions",
-    **{name: UNFAIRNESS[name] for name in ("pdp", "peo", "dp_difference", "eo_difference")},
+    **{
+        name: UNFAIRNESS[name]
+        for name in ("pdp", "peo", "dp_difference", "eo_difference", "pp_difference")
+    },
 }
 ELSEWHERE = frozenset({  # settings that are no text, or are options
     "booster", "notion", "alpha", "regularizer", "max_violation", "validation_fraction",
@@ -143,10 +147,11 @@ def judge(
     groups = sensitive.drop(columns=numbers)
     none = float("nan")
     by: dict[str, Any] = {"sample_weight": weight}
+    means = not all(isinstance(part, PredictiveParity) for part in notion.parts)
     asked = (scores, part.compared, notion, y, weight)
     return {
         "violation": violation(*asked),
-        "score_difference": mean_score_difference(*asked),
+        "score_difference": violation(*asked, MeanDifferenceOf.name) if means else none,
         "auc": float(roc_auc_score(y, scores, **by)),
         "accuracy": float(accuracy_score(y, decided, **by)),
         "log_loss": float(log_loss(y, np.clip(scores, 1e-15, 1 - 1e-15), **by)),
@@ -158,6 +163,9 @@ def judge(
         ),
         "eo_difference": (
             equalized_odds_difference(decided, groups, y, **by) if len(groups.T) else none
+        ),
+        "pp_difference": (
+            predictive_parity_difference(decided, groups, y, **by) if len(groups.T) else none
         ),
     }
 
@@ -178,7 +186,12 @@ def curve_of(options: argparse.Namespace, task: Task, classifier: Any, **more: A
 
 
 def chosen_violation(names: list[str]) -> str:
-    """Return which violation to draw for notions: "pdp", or "peo" where labels count."""
+    """Return which violation to draw for notions: "pdp", or "peo" where labels count.
+
+    With predictive parity among them it is that of the notions themselves.
+    """
+    if PredictiveParity.name in names:
+        return "violation"
     return "peo" if any(n.within_labels for n in NOTIONS if n.name in names) else "pdp"
 
 

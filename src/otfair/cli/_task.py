@@ -30,7 +30,13 @@ from otfair.cli._columns import (
 )
 from otfair.cli._options import UsageError
 from otfair.datasets import list_datasets, load_dataset
-from otfair.notions import NOTIONS, ConditionalParity, DemographicParity, Notion
+from otfair.notions import (
+    NOTIONS,
+    ConditionalParity,
+    DemographicParity,
+    Notion,
+    PredictiveParity,
+)
 from otfair.tables import (
     Kind,
     Reason,
@@ -390,6 +396,8 @@ def read_notion(
     They read the columns of `read_sensitive` as what these were taken for.
     """
     numbers = [] if sensitive is None else continuous_names(sensitive)
+    if sensitive is not None:
+        refuse_numbers(names or (), sensitive)
     by_name = {kind.name: kind for kind in NOTIONS}
     given: list[Notion] = []
     for name in dict.fromkeys(names or [DemographicParity.name]):
@@ -400,6 +408,16 @@ def read_notion(
             settings["control"] = list(control)
         given.append(by_name[name](**settings))
     return reduce(and_, given)
+
+
+def refuse_numbers(names: Sequence[str], sensitive: pd.DataFrame) -> None:
+    """Raise where a notion that compares groups only is asked for, and a column is a number."""
+    if PredictiveParity.name in names and (numbers := continuous_names(sensitive)):
+        raise TableError(
+            f"--notion {PredictiveParity.name} compares the precision of groups, and sensitive "
+            f"column {numbers[0]!r} is a number. Bin it in the table, or leave it out of "
+            "--sensitive."
+        )
 
 
 def smaller(task: Task, rows: np.ndarray) -> Task:

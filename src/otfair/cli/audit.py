@@ -46,7 +46,7 @@ from otfair.cli._options import (
     unit,
 )
 from otfair.cli._output import output_file, text_table
-from otfair.cli._task import described, load, read_label, remarks
+from otfair.cli._task import described, load, read_label, refuse_numbers, remarks
 from otfair.notions import NOTIONS
 from otfair.tables import Table, TableError, positive_value
 
@@ -61,9 +61,9 @@ SHOWN = {  # columns of the summary that are printed, and what to call them
     "distance": "distance",
 }
 MEANING = (
-    "decisions: largest difference between groups in positive decisions; moved: share of all score "
-    "that the cheapest\nway to be fair moves; distance: how far, as a share of the typical "
-    "distance between two people"
+    "decisions: largest difference between groups in positive decisions (for predictive_parity, "
+    "in how often these\nare right); moved: share of all score that the cheapest way to be fair "
+    "moves; distance: how far, as a share of\nthe typical distance between two people"
 )
 
 
@@ -104,10 +104,11 @@ def run(options: argparse.Namespace) -> Outcome:
             raise UsageError(
                 f"--notion {notion.name} needs --control: the columns to compare within"
             )
-        if notion.within_labels and options.label is None:
+        if notion.reads_labels and options.label is None:
             raise UsageError(f"--notion {notion.name} needs --label: the column of outcomes")
     table, _ = load(options)
     sensitive = read_sensitive(table, options.sensitive)
+    refuse_numbers(options.notion or (), sensitive)
     single = {option: getattr(options, option) for option in ("score", "label", "weight")}
     taken = [
         *(require_columns(table, [c], f"--{o}")[0] for o, c in single.items() if c is not None),

@@ -74,7 +74,6 @@ from otfair.tradeoff import UNFAIRNESS
 MODEL, RECORD, REPORT, CURVE = "model.safetensors", "model.json", "report.html", "curve.csv"
 AUDITS = {"before": "audit_before.html", "after": "audit_after.html"}
 WHEN = {"before": "without a fairness term", "after": "with the fair model"}
-TESTED = {ViolationOf.name: "violation", MeanDifferenceOf.name: "score_difference"}  # by criterion
 FILES = (RECORD, MODEL, REPORT, CURVE, *AUDITS.values())
 
 
@@ -279,7 +278,7 @@ def _page(record: dict[str, Any], picture: Markup | None, audits: dict[str, str]
     return page.render(
         record=record,
         metrics=METRICS,
-        asked=TESTED[record["judgement"]["criterion"]] if record["decisions"] is None else None,
+        asked=tested_by(record["judgement"]["criterion"]) if record["decisions"] is None else None,
         curve=picture,
         audits=audits,
         notion=notion_titles(record),
@@ -288,6 +287,11 @@ def _page(record: dict[str, Any], picture: Markup | None, audits: dict[str, str]
         cost=say_cost(record["metrics"]),
         what_before="Before: the same kind of model without fairness, and one threshold for all.",
     )
+
+
+def tested_by(criterion: str) -> str:
+    """Return the metric that a criterion is, by what the record calls it."""
+    return "score_difference" if criterion.startswith(MeanDifferenceOf.name) else "violation"
 
 
 def notion_titles(record: dict[str, Any]) -> str:
@@ -319,7 +323,7 @@ def against_limit(record: dict[str, Any]) -> str:
     found = record["judgement"]
     if found["limit"] is None:
         return ""
-    test = record["metrics"]["after"]["test"][TESTED[found["criterion"]]]
+    test = record["metrics"]["after"]["test"][tested_by(found["criterion"])]
     said = (
         f"Asked for: a violation of at most {found['limit']:g}; {'' if found['met'] else 'NOT '}"
         f"met. {found['text'][0].upper()}{found['text'][1:]}."

@@ -43,6 +43,13 @@ def read_rows(
     values: list[np.ndarray] = []
     for j, part in enumerate(notion.parts):
         people = known_people(part, sensitive, labels, weight)
+        if "precision" in people.kinds:
+            raise ValueError(
+                "a rule of decisions can't be tuned for predictive parity: it limits differences "
+                "of rates, which are linear in the decisions, and precision is a share of the "
+                "decisions themselves. Pass another notion, such as 'equalized_odds', or train "
+                "with this one: `OTFClassifier(notion='predictive_parity')`."
+            )
         design, strata, mass = _by_type(people)
         types, total = people.types.cpu().numpy(), weight.sum()
         label_of = _label_of(part, people)

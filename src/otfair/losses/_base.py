@@ -7,7 +7,7 @@ about it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import torch
@@ -151,7 +151,8 @@ class FairnessLoss(nn.Module, ABC):
         Returns
         -------
         Tensor
-            The penalty, a mean over people, times its balance.
+            The penalty, a mean over people (for predictive parity, per unit of score), times its
+            balance.
         """
         value = self._value(pred, features, sensitive, labels, index, pred_as_logit)
         # A penalty in half precision would be rounded, or overflow, where its sum need not.
@@ -232,13 +233,34 @@ class FairnessLoss(nn.Module, ABC):
                 self.last = Diagnostics(value=0.0, dropped=people.names)
                 return 0.0 * scores.sum()
             whole = people is self._people and rows is None
-            constraints = self._constraints if whole else people.constraints(rows=rows)
+            constraints = (
+                self._constraints if whole else self._constrain(people, rows, scores.detach())
+            )
             if len(constraints.types) != len(scores):
                 raise ValueError(
                     f"`pred` has {len(scores)} entries but the batch has {len(constraints.types)} "
                     "people; pass one prediction per person."
                 )
-            return self._penalty(scores, constraints, features, rows)
+            value = self._penalty(scores, constraints, features, rows)
+            if constraints.about_precision:
+                value = self._per_score(value, scores, weight)
+            return value
+
+    def _constrain(self, people: People, rows: Tensor | None, scores: Tensor) -> Constraints:
+        """Return the constraints of a batch."""
+        return people.constraints(rows=rows)
+
+    def _per_score(self, value: Tensor, scores: Tensor, weight: Tensor) -> Tensor:
+        """Return a penalty per unit of score, where it is per person.
+
+        Precision stays as it is where all scores are halved, so that a penalty on it must, too: or
+        else it would fall by lowering everybody's score.
+        """
+        w = weight.to(scores.device)
+        value = value * w.sum() / (w @ scores)
+        assert self.last is not None
+        self.last = replace(self.last, value=float(value.detach()))
+        return value
 
     def _batch(
         self, features: Array, sensitive: Array, labels: Array, index: Array

@@ -52,6 +52,8 @@ class NormLoss(FairnessLoss):
         on = scores.device
         V, w = constraints.vectors.to(on), constraints.sample_weight.to(on)
         by_type = scores.new_zeros(V.shape[1]).index_add(0, constraints.types.to(on), w * scores)
+        if constraints.free is not None:  # rates of the scores, which move with them
+            V = constraints.free.vectors(constraints.free.of(by_type))
         violation = V @ by_type - constraints.target.to(on)
         # Fair scores are at the kink, whose slope is taken as 0; rounding must not choose a side.
         fair = violation.abs() <= 1e-12 * (V.abs() @ by_type)

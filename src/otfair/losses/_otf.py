@@ -15,7 +15,7 @@ from torch.autograd.function import once_differentiable
 from otfair._io.arrays import Array, to_tensor
 from otfair.geometry import Cost, CostFunction, Geometry, PointCloud, Scale
 from otfair.losses._base import Diagnostics, FairnessLoss
-from otfair.notions import Constraints, Notion, People
+from otfair.notions import Constraints, Notion, People, possible_constraints
 from otfair.transport import AdjustedTransport, Newton, Solver, TransportError, adjusted_otf
 
 
@@ -105,6 +105,9 @@ class OTFLoss(FairnessLoss):
         self._geometry = geometry
         self.forget()
         return super().fit_people(people)
+
+    def _constrain(self, people: People, rows: Tensor | None, scores: Tensor) -> Constraints:
+        return possible_constraints(people, rows, scores)
 
     def forget(self) -> None:
         """Start the next call anew, not at the last solution."""

@@ -9,21 +9,18 @@ from otfair.metrics._bootstrap import (
     estimate,
     resample,
 )
-from otfair.metrics._criteria import (
-    CRITERIA,
-    Bound,
-    Criterion,
-    MeanDifferenceOf,
-    ViolationOf,
-    criterion_of,
-)
+from otfair.metrics._choice import CRITERIA, criterion_of, title_of
+from otfair.metrics._criteria import Bound, Criterion, MeanDifferenceOf, ViolationOf
 from otfair.metrics._differences import (
     DifferenceOf,
     demographic_parity_difference,
     equalized_odds_difference,
+    false_omission_difference,
+    predictive_parity_difference,
     read_groups,
 )
 from otfair.metrics._limits import LimitWarning, people_needed
+from otfair.metrics._precision import PrecisionDifferenceOf
 from otfair.metrics._rates import Rate, Spread, group_rates, spread_of
 from otfair.metrics._scorers import (
     FairnessScorer,
@@ -32,10 +29,13 @@ from otfair.metrics._scorers import (
     make_fair_scorer,
     pdp_scorer,
     peo_scorer,
+    predictive_parity_difference_scorer,
+    predictive_parity_scorer,
 )
 from otfair.metrics._violations import (
     mean_score_difference,
     pdp_violation,
     peo_violation,
+    predictive_parity_violation,
     violation,
 )

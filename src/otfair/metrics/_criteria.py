@@ -33,41 +33,16 @@ class Bound:
 
 
 class Criterion(ABC):
-    """The largest of some figures of one population, prepared for many scores of it.
-
-    Calling it with scores, (n,), gives the largest; NaN where some are not finite.
-    """
+    """How unfair scores are to one population, prepared for many scores of it."""
 
     name: ClassVar[str]  # as users choose it
     title: ClassVar[str]  # what it is called in a sentence
 
-    def __init__(self, people: People) -> None:
-        self._types, self._weight = people.types.numpy(), people.weight.numpy()
-        self._count = len(people.type_names)
-
+    @abstractmethod
     def __call__(self, h: np.ndarray) -> float:
         """Return the violation of scores h, (n,); NaN where some are not finite."""
-        if not np.isfinite(h).all():
-            return np.nan
-        z = h - float(h.mean())  # centred numbers cancel less
-        return self._violation(z, float(np.abs(h).max(initial=0.0)))
 
     @abstractmethod
-    def _violation(self, z: np.ndarray, size: float) -> float:
-        """Return the largest figure of centred scores, (n,), of which the largest had this size."""
-
-    @abstractmethod
-    def _figures(self, z: np.ndarray) -> tuple[np.ndarray, Sequence[np.ndarray], np.ndarray]:
-        """Return figures (q,), the coefficients of influences, each (q, K), and widening (q,)."""
-
-    @abstractmethod
-    def _largest(self, figures: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the violation of each row of figures, (b, q), and which comparison it is of."""
-
-    @abstractmethod
-    def _called(self, which: int) -> str:
-        """Return what a comparison is of."""
-
     def bound(self, h: np.ndarray, confidence: float, new_people: float = np.inf) -> Bound:
         """Return the violation and the bound below which it stays among new people.
 
@@ -86,10 +61,45 @@ class Criterion(ABC):
         Bound
             The violation, the bound, and what decides it.
         """
+
+
+class FiguresCriterion(Criterion):
+    """The largest of some figures."""
+
+    def __init__(self, people: People) -> None:
+        self._types, self._weight = people.types.numpy(), people.weight.numpy()
+        self._count = len(people.type_names)
+
+    def __call__(self, h: np.ndarray) -> float:
+        if not np.isfinite(h).all():
+            return np.nan
+        return self._violation(self._centred(h), float(np.abs(h).max(initial=0.0)))
+
+    def _centred(self, h: np.ndarray) -> np.ndarray:
+        """Return scores as figures take them, (n,): centred numbers cancel less."""
+        return h - float(h.mean())
+
+    @abstractmethod
+    def _violation(self, z: np.ndarray, size: float) -> float:
+        """Return the largest figure of centred scores, (n,), of which the largest had this size."""
+
+    @abstractmethod
+    def _figures(self, z: np.ndarray) -> tuple[np.ndarray, Sequence[np.ndarray], np.ndarray]:
+        """Return figures (q,), the coefficients of influences, each (q, K), and widening (q,)."""
+
+    @abstractmethod
+    def _largest(self, figures: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the violation of each row of figures, (b, q), and which comparison it is of."""
+
+    @abstractmethod
+    def _called(self, which: int) -> str:
+        """Return what a comparison is of."""
+
+    def bound(self, h: np.ndarray, confidence: float, new_people: float = np.inf) -> Bound:
         value = self(h)
         if not np.isfinite(value):
             return Bound(value, np.inf, "scores that are not finite")
-        z = h - float(h.mean())
+        z = self._centred(h)
         figures, influence, widening = self._figures(z)
         if not len(figures):
             return Bound(value, value, "nothing")
@@ -125,7 +135,7 @@ class Criterion(ABC):
         return np.asarray(rng.standard_normal((DRAWS, int(kept.sum()))) @ root.T)
 
 
-class ViolationOf(Criterion):
+class ViolationOf(FiguresCriterion):
     """The largest correlation of scores with a row of the notion, within those it speaks of."""
 
     name = "correlation"
@@ -183,7 +193,7 @@ class ViolationOf(Criterion):
         return self._names[which]
 
 
-class MeanDifferenceOf(Criterion):
+class MeanDifferenceOf(FiguresCriterion):
     """The largest difference between two groups' mean scores, within a stratum of the notion.
 
     A number has no groups: its figure is the difference, on the line of scores against it, between
@@ -231,11 +241,7 @@ class MeanDifferenceOf(Criterion):
         self._size = self._cells @ self._mass
         squared = np.bincount(self._types, self._weight**2, self._count)
         people_in = self._size**2 / np.maximum(self._cells @ squared, 1e-300)
-        free = people_in - 1  # degrees of freedom, by which tails of small groups are longer
-        with np.errstate(divide="ignore", invalid="ignore"):
-            wider = stats.t.ppf(NORMAL, np.maximum(free, 1)) / stats.norm.ppf(NORMAL)
-            wider = wider * np.sqrt(people_in / free)
-        self._widening = np.where(free >= 1 - 1e-9, wider, np.inf)
+        self._widening = small_sample_factor(people_in)
         self._read_lines(design[lines], strata[lines])
         self._names = names + [people.names[c] for c in lines]
 
@@ -300,14 +306,10 @@ class MeanDifferenceOf(Criterion):
         return self._names[high] + (f" and {self._names[low]}" if low != high else "")
 
 
-CRITERIA: dict[str, type[ViolationOf] | type[MeanDifferenceOf]] = {
-    criterion.name: criterion for criterion in (ViolationOf, MeanDifferenceOf)
-}
-
-
-def criterion_of(name: str, people: People, rows: np.ndarray | None = None) -> Criterion:
-    """Return the criterion of that name for people, or for some of them."""
-    some = people if rows is None else people.take(rows)
-    if name == MeanDifferenceOf.name:
-        return MeanDifferenceOf(some, people.mass.numpy())
-    return ViolationOf(some)
+def small_sample_factor(people: np.ndarray) -> np.ndarray:
+    """Return by how much tails of a mean over so many people are longer than the normal's."""
+    free = people - 1  # degrees of freedom
+    with np.errstate(divide="ignore", invalid="ignore"):
+        wider = stats.t.ppf(NORMAL, np.maximum(free, 1)) / stats.norm.ppf(NORMAL)
+        wider = wider * np.sqrt(people / free)
+    return np.where(free >= 1 - 1e-9, wider, np.inf)

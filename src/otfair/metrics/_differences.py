@@ -1,4 +1,4 @@
-"""How unfair decisions are: differences between groups in how many are decided positively.
+"""How unfair decisions are: differences between groups in how many, and whom, they favour.
 
 Maths: docs/metrics.md. 0 is fair and 1 as unfair as can be.
 """
@@ -115,13 +115,94 @@ def equalized_odds_difference(
     """
     given = {"scores": scores, "sensitive_features": sensitive_features, "labels": labels}
     groups, decided, weight = _read(given, threshold, sample_weight, categorical)
-    name = "equalized_odds_difference"
-    if labels is not None:
-        labels, known = known_labels(labels)
-        same_length("labels", len(known), len(weight))
-        weight = weight * known
-    strata = binary_labels(labels, len(weight), name)
+    strata, weight = _read_labels(labels, weight, "equalized_odds_difference")
     return DifferenceOf(groups, strata)(decided, weight)
+
+
+def predictive_parity_difference(
+    scores: Array,
+    sensitive_features: Array,
+    labels: Array,
+    *,
+    threshold: float = 0.5,
+    sample_weight: Array = None,
+    categorical: Columns = (),
+) -> float:
+    """Largest difference between two groups' positive predictive values.
+
+    It is the share of people with label 1 among those who are decided positively: how often a
+    positive decision is right. A group without positive decisions is not compared.
+
+    Parameters
+    ----------
+    scores, sensitive_features, labels : array-like
+        As for `equalized_odds_difference`.
+    threshold : float, default=0.5
+        As for `demographic_parity_difference`.
+    sample_weight : array-like of shape (n,), optional
+        As for `demographic_parity_difference`.
+    categorical : str, int or sequence of them, default=()
+        As for `demographic_parity_difference`.
+
+    Returns
+    -------
+    float
+        The difference, from 0 (fair) to 1.
+
+    Examples
+    --------
+    >>> from otfair import predictive_parity_difference
+    >>> groups, labels = ["a", "a", "b", "b", "b"], [1, 0, 1, 1, 0]
+    >>> predictive_parity_difference([1, 0, 1, 0, 1], groups, labels)  # right: always, and half
+    0.5
+    """
+    given = {"scores": scores, "sensitive_features": sensitive_features, "labels": labels}
+    groups, decided, weight = _read(given, threshold, sample_weight, categorical)
+    y, weight = _read_labels(labels, weight, "predictive_parity_difference")
+    return DifferenceOf(groups)(y == 1, weight * decided)
+
+
+def false_omission_difference(
+    scores: Array,
+    sensitive_features: Array,
+    labels: Array,
+    *,
+    threshold: float = 0.5,
+    sample_weight: Array = None,
+    categorical: Columns = (),
+) -> float:
+    """Largest difference between two groups' false omission rates.
+
+    It is the share of people with label 1 among those who are decided negatively: how often a
+    negative decision is wrong. A group without negative decisions is not compared.
+
+    Parameters
+    ----------
+    scores, sensitive_features, labels : array-like
+        As for `equalized_odds_difference`.
+    threshold : float, default=0.5
+        As for `demographic_parity_difference`.
+    sample_weight : array-like of shape (n,), optional
+        As for `demographic_parity_difference`.
+    categorical : str, int or sequence of them, default=()
+        As for `demographic_parity_difference`.
+
+    Returns
+    -------
+    float
+        The difference, from 0 (fair) to 1.
+
+    Examples
+    --------
+    >>> from otfair import false_omission_difference
+    >>> groups, labels = ["a", "a", "b", "b", "b"], [1, 0, 1, 1, 0]
+    >>> false_omission_difference([1, 0, 1, 0, 0], groups, labels)  # wrong: never, and half
+    0.5
+    """
+    given = {"scores": scores, "sensitive_features": sensitive_features, "labels": labels}
+    groups, decided, weight = _read(given, threshold, sample_weight, categorical)
+    y, weight = _read_labels(labels, weight, "false_omission_difference")
+    return DifferenceOf(groups)(y == 1, weight * ~decided)
 
 
 class DifferenceOf:
@@ -189,3 +270,12 @@ def _read(
     for group in groups:
         refuse_single(group, weight > 0)
     return [group.codes for group in groups], h > threshold, weight
+
+
+def _read_labels(labels: Array, weight: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return labels, and weights, (n,) each; those without a label have none."""
+    if labels is not None:
+        labels, known = known_labels(labels)
+        same_length("labels", len(known), len(weight))
+        weight = weight * known
+    return binary_labels(labels, len(weight), name), weight

@@ -1,7 +1,8 @@
 """How often each group is decided positively, for any notion: rates, and how far apart they are.
 
 Maths: docs/metrics.md. A notion's groups are compared within its strata; of a number, the rate is
-the slope of decisions per standard deviation.
+the slope of decisions per standard deviation; for predictive parity, it is how often positive
+decisions are right.
 """
 
 from __future__ import annotations
@@ -48,20 +49,36 @@ def group_rates(
     labels: Array = None,
     sample_weight: Array = None,
 ) -> list[Rate]:
-    """Return the share of positive decisions, (n,) bool or 0 and 1, of each group of a notion."""
+    """Return the share of positive decisions, (n,) bool or 0 and 1, of each group of a notion.
+
+    For predictive parity it is that of positives among those who are decided positively.
+    """
     people = known_people(as_notion(notion), sensitive_features, labels, sample_weight)
     design, strata = (part.cpu().numpy() for part in (people.design, people.strata))
     types, weight = people.types.cpu().numpy(), people.weight.cpu().numpy()
     decided = np.asarray(decisions, dtype=np.float64)
     kinds = range(design.shape[1])
-    mass, positive, count, square = (
-        np.bincount(types, w, len(kinds)) for w in (weight, weight * decided, weight > 0, weight**2)
-    )
+    mass, positive, count, square, chosen, chosen_square = (
+        np.bincount(types, w, len(kinds))
+        for w in (
+            weight, weight * decided, weight > 0, weight**2,
+            (weight > 0) * decided, weight**2 * decided,
+        )
+    )  # fmt: skip
     found = []
     for c, (name, kind) in enumerate(zip(people.names, people.kinds)):
         value, inside = design[c], strata[c].astype(np.float64)
         if kind == "group":
             inside = inside * (value > 0)
+        if kind == "precision":  # of those decided positively, who are positive
+            total = positive @ inside
+            if not total > 0:
+                continue
+            rate = positive @ (inside * value) / total
+            low, high = _wilson(rate, total**2 / (chosen_square @ inside))
+            facts = (name, *people.compared[c], "group", int(chosen @ inside))
+            found.append(Rate(*facts, float(rate), float(low), float(high)))
+            continue
         total = mass @ inside
         if kind == "fixed" or not total > 0:
             continue

@@ -20,6 +20,7 @@ from otfair._io.arrays import Array, check_weight
 from otfair.metrics._differences import (
     demographic_parity_difference,
     equalized_odds_difference,
+    predictive_parity_difference,
     read_groups,
 )
 from otfair.metrics._violations import violation
@@ -27,6 +28,7 @@ from otfair.notions import (
     DemographicParity,
     EqualizedOdds,
     Notion,
+    PredictiveParity,
     as_notion,
     named_kinds,
 )
@@ -48,8 +50,9 @@ class FairnessScorer:
     """A scikit-learn scorer; greater is better, so unfairness counts against it.
 
     The score is ``performance - price * max(0, metric - max_violation)``, where performance is 0 if
-    there is none. Use `pdp_scorer`, `peo_scorer`, `demographic_parity_difference_scorer` or
-    `equalized_odds_difference_scorer`, which are minus these metrics, or `make_fair_scorer`.
+    there is none. Use `pdp_scorer`, `peo_scorer`, `predictive_parity_scorer`,
+    `demographic_parity_difference_scorer`, `equalized_odds_difference_scorer` or
+    `predictive_parity_difference_scorer`, which are minus these metrics, or `make_fair_scorer`.
 
     Call it as ``scorer(estimator, X, y, sensitive_features=S)``, or give it to `cross_validate`,
     `GridSearchCV` and their like: with metadata routing enabled it asks for `sensitive_features`.
@@ -209,7 +212,10 @@ class _Metric:
             return violation(y_pred, S, self.notion, y_true, weight)
         if isinstance(self.notion, DemographicParity):
             return demographic_parity_difference(y_pred, S, sample_weight=weight)
-        return equalized_odds_difference(y_pred, S, y_true, sample_weight=weight)
+        by_label = equalized_odds_difference
+        if isinstance(self.notion, PredictiveParity):
+            by_label = predictive_parity_difference
+        return by_label(y_pred, S, y_true, sample_weight=weight)
 
     @property
     def __name__(self) -> str:
@@ -280,7 +286,7 @@ def _groups(sensitive_features: Array, kinds: dict[str, Columns]) -> Array:
 
 def _cannot_compare(notion: Notion, sensitive_features: Array, sample_weight: Array) -> bool:
     """Whether a column has one group only, as may be in a fold or a part; warns where it is so."""
-    if not isinstance(notion, DemographicParity | EqualizedOdds):
+    if not isinstance(notion, DemographicParity | EqualizedOdds | PredictiveParity):
         return False  # columns may be strata, or anything
     known = known_rows(sensitive_features, "sensitive_features")
     people = take_rows(sensitive_features, np.flatnonzero(known))
@@ -322,7 +328,11 @@ def _predict(estimator: Any, X: Array, y: Array, response: str) -> tuple[np.ndar
 
 pdp_scorer = FairnessScorer(_Metric("violation", DemographicParity()))
 peo_scorer = FairnessScorer(_Metric("violation", EqualizedOdds()))
+predictive_parity_scorer = FairnessScorer(_Metric("violation", PredictiveParity()))
 demographic_parity_difference_scorer = FairnessScorer(
     _Metric("difference", DemographicParity()), "predict"
 )
 equalized_odds_difference_scorer = FairnessScorer(_Metric("difference", EqualizedOdds()), "predict")
+predictive_parity_difference_scorer = FairnessScorer(
+    _Metric("difference", PredictiveParity()), "predict"
+)

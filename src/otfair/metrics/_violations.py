@@ -1,7 +1,7 @@
-"""How unfair scores are: the violations that the paper reports.
+"""How unfair scores are: the violations that the paper reports, and differences.
 
-Maths: docs/metrics.md. They are absolute Pearson correlations of the scores with the columns of the
-sensitive features, so 0 is fair and 1 as unfair as can be.
+Maths: docs/metrics.md. The former are absolute Pearson correlations of the scores with the columns
+of the sensitive features. 0 is fair and 1 as unfair as can be.
 """
 
 from __future__ import annotations
@@ -9,11 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from otfair._io.arrays import Array, check_weight, to_tensor
-from otfair.metrics._criteria import MeanDifferenceOf, ViolationOf, criterion_of
+from otfair.metrics._choice import criterion_of
+from otfair.metrics._criteria import MeanDifferenceOf, ViolationOf
 from otfair.notions import (
     DemographicParity,
     EqualizedOdds,
+    GroupNotion,
     Notion,
+    PredictiveParity,
     as_notion,
     known_people,
 )
@@ -95,6 +98,49 @@ def peo_violation(
     return violation(scores, sensitive_features, notion, labels, sample_weight)
 
 
+def predictive_parity_violation(
+    scores: Array,
+    sensitive_features: Array,
+    labels: Array,
+    sample_weight: Array = None,
+    *,
+    rate: float | None = None,
+    categorical: Columns = (),
+) -> float:
+    """Violation of predictive parity: the largest difference between two groups' precision.
+
+    The precision of a group is the share of its score that people with label 1 hold, the sum of
+    their scores over that of the whole group. A correlation, as for other notions, would not do: a
+    row of this notion says how a group's score is shared out between its outcomes, so that a
+    correlation with it is large for every good predictor. Groups of one column are compared with
+    each other; of several columns the largest difference counts. A group whose people all have one
+    label is not compared, as its precision is 0 or 1 whatever its scores.
+
+    Parameters
+    ----------
+    scores, sensitive_features, labels, sample_weight : array-like
+        As for `peo_violation`, but sensitive columns are groups.
+    rate : float, optional
+        The precision that groups should have: then the largest difference from it counts.
+    categorical : str, int or sequence of them, default=()
+        Columns of numbers that are codes of groups.
+
+    Returns
+    -------
+    float
+        The violation, from 0 (fair) to 1.
+
+    Examples
+    --------
+    >>> from otfair import predictive_parity_violation
+    >>> scores, groups, labels = [0.6, 0.2, 0.5, 0.5], ["a", "a", "b", "b"], [1, 0, 1, 0]
+    >>> round(predictive_parity_violation(scores, groups, labels), 6)  # 3/4 and 1/2
+    0.25
+    """
+    notion = PredictiveParity(rate=rate, categorical=categorical)
+    return violation(scores, sensitive_features, notion, labels, sample_weight)
+
+
 def mean_score_difference(
     scores: Array,
     sensitive_features: Array,
@@ -133,6 +179,12 @@ def mean_score_difference(
     >>> round(mean_score_difference([0.9, 0.7, 0.3, 0.1], ["a", "a", "b", "b"]), 6)
     0.6
     """
+    notion = as_notion(notion)
+    if any(isinstance(part, PredictiveParity) for part in notion.parts):
+        raise ValueError(
+            "predictive parity compares no mean scores but the precision of groups; use "
+            "`predictive_parity_violation`."
+        )
     return violation(
         scores, sensitive_features, notion, labels, sample_weight, MeanDifferenceOf.name
     )
@@ -148,12 +200,14 @@ def violation(
 ) -> float:
     """Violation of any notion by a criterion: the largest correlation, or difference of means.
 
-    For demographic parity and equalized odds the former is `pdp_violation` and `peo_violation`.
+    For demographic parity and equalized odds the former is `pdp_violation` and `peo_violation`;
+    predictive parity is measured by differences of precision, whatever the criterion.
     """
     given = {"labels": labels, "sample_weight": sample_weight}
     same_people({"scores": scores, "sensitive_features": sensitive_features, **given})
     notion = as_notion(notion)
-    if labels is not None and any(isinstance(part, EqualizedOdds) for part in notion.parts):
+    groups = (part for part in notion.parts if isinstance(part, GroupNotion))
+    if labels is not None and any(part.reads_labels for part in groups):
         labels, known = known_labels(labels)
         if not known.all():
             sample_weight = check_weight(sample_weight, len(known)).cpu().numpy() * known

@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 from otfair._io.arrays import same_length
 from otfair.losses import FairnessLoss
-from otfair.metrics import ViolationOf
+from otfair.metrics import Criterion
 
 if TYPE_CHECKING:
     from otfair.models._objective import OTFObjective
@@ -28,7 +28,7 @@ class Population:
     labels: np.ndarray  # (n,) zeros and ones
     weight: np.ndarray  # (n,) in the cross-entropy
     loss: FairnessLoss
-    violation: ViolationOf
+    violation: Criterion
 
     def penalty(self, scores: np.ndarray, slope: bool = True) -> tuple[float, np.ndarray | None]:
         """Return the penalty, a sum over people, and its slope in each copy's score, (n,)."""

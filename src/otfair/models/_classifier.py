@@ -24,7 +24,7 @@ from otfair._io.arrays import Array
 from otfair._io.saved import check_shapes, check_width, require
 from otfair.geometry import Cost, CostFunction, Geometry, Scale
 from otfair.losses import FairnessLoss, OTFLoss, as_loss
-from otfair.metrics import ViolationOf
+from otfair.metrics import ViolationOf, criterion_of
 from otfair.models._base import STORED_TYPES, Data, FairClassifier, Stage
 from otfair.models._lbfgs import WINDOW
 from otfair.models._training import RESIDUAL, Line, Network, Training
@@ -260,7 +260,7 @@ class OTFClassifier(FairClassifier):
         ridge = 0.0 if self.C is None else 1 / (self.C * data.weight.sum())
         training = Training(data.seen, data.labels, share, verbose=self.verbose, ridge=ridge)
         if data.people is not None:
-            training.violation_of = ViolationOf(data.people)
+            training.violation_of = criterion_of(ViolationOf.name, data.people)
             if penalize:
                 training.loss = self._fitted_loss(training, data)
         if self.init is None:

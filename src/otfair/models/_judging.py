@@ -17,7 +17,7 @@ from scipy.special import expit
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
-from otfair.metrics import CRITERIA, Bound, LimitWarning, criterion_of, people_needed
+from otfair.metrics import Bound, LimitWarning, criterion_of, people_needed, title_of
 from otfair.models._validation import split_off
 from otfair.notions import People
 
@@ -42,7 +42,7 @@ class Judgement:
     Its text says all of it in a sentence.
     """
 
-    criterion: str  #: "correlation" or "difference".
+    criterion: str  #: "correlation", "difference", or "precision" for predictive parity.
     people: str  #: "training", "validation" (a share kept out) or "cross-fitted".
     n: int  #: How many people judged.
     folds: int  #: In how many parts they were kept out.
@@ -67,7 +67,7 @@ class Judgement:
 
     def __str__(self) -> str:
         who = WHO[self.people].format(n=f"{self.n:,}", folds=self.folds)
-        said = f"{CRITERIA[self.criterion].title}: {self.violation:.3f}, by {who}"
+        said = f"{title_of(self.criterion)}: {self.violation:.3f}, by {who}"
         if np.isfinite(self.bound):
             new = "in the population"
             if np.isfinite(self.new_people):
@@ -79,7 +79,10 @@ class Judgement:
 
 def by_training(criterion: str, people: People | None, h: np.ndarray) -> Judgement:
     """Judge scores, (n,), by the people that their model was trained on; 0 without attributes."""
-    found = 0.0 if people is None else criterion_of(criterion, people)(h)
+    found = 0.0
+    if people is not None:
+        of = criterion_of(criterion, people)
+        criterion, found = of.name, of(h)
     return Judgement(
         criterion=criterion, people="training", n=len(h), folds=0, violation=found, bound=np.inf,
         new_people=np.inf, confidence=0.0, limit=None, decided_by="",
@@ -91,10 +94,9 @@ class Jury:
 
     def __init__(self, estimator: Any, people: People, labels: np.ndarray) -> None:
         self._limit, self._confidence = estimator.max_violation, estimator.confidence
-        self._name = estimator.criterion
         self.splits, self.people = split_people(estimator, people, labels)
         rows = np.concatenate([judged for _, judged in self.splits])
-        self._criterion = criterion_of(self._name, people, rows)
+        self._criterion = criterion_of(estimator.criterion, people, rows)
         self._n = int((people.weight[rows] > 0).sum())  # not those who lack a sensitive value
         many = float(estimator.new_people)
         self._new = many if many > 1 else many * self._n
@@ -105,7 +107,7 @@ class Jury:
         h = np.concatenate([expit(model.logits(seen[judged])) for model, (_, judged) in parts])
         found: Bound = self._criterion.bound(h, self._confidence, self._new)
         return Judgement(
-            criterion=self._name,
+            criterion=self._criterion.name,
             people=self.people,
             n=self._n,
             folds=len(self.splits),

@@ -14,7 +14,7 @@ from scipy.special import expit
 from otfair._io.arrays import Array, check_weight
 from otfair.geometry import Cost, CostFunction, Geometry, PointCloud, Scale
 from otfair.losses import OTFLoss, as_loss, cloud, loss_class
-from otfair.metrics import ViolationOf
+from otfair.metrics import ViolationOf, criterion_of
 from otfair.models._booster_metric import BoosterMetric, Population, read_call, same_people
 from otfair.models._training import Training
 from otfair.models._validation import check_balance, check_number
@@ -376,7 +376,7 @@ class OTFObjective:
         loss = as_loss(self.regularizer, self.notion, epsilon=self.epsilon, tol=RESIDUAL)
         loss.fit_people(people, geometry)
         weight = check_weight(sample_weight, len(labels)).cpu().numpy()
-        return Population(labels, weight, loss, ViolationOf(people))
+        return Population(labels, weight, loss, criterion_of(ViolationOf.name, people))
 
 
 def _at_most(force: np.ndarray, curvature: np.ndarray, most: float) -> np.ndarray:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from otfair._io.progress import track
 from otfair.losses import FairnessLoss
-from otfair.metrics import ViolationOf
+from otfair.metrics import Criterion
 from otfair.models._lbfgs import Objective, minimize
 from otfair.notions import People
 
@@ -82,7 +82,7 @@ class Training:
     y: np.ndarray  # (n,) zeros and ones
     weight: np.ndarray  # (n,), with mean 1
     loss: FairnessLoss | None = None
-    violation_of: ViolationOf | None = None
+    violation_of: Criterion | None = None
     verbose: bool = False
     batches: tuple[np.ndarray, People] | None = None  # (n, q) cost features and people: batch mode
     ridge: float = 0.0  # times half the squared length of a line's weights, its intercept apart

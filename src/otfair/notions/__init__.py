@@ -14,6 +14,7 @@ from otfair.notions._base import (
     _Stack,
     as_encoded,
     as_notion,
+    lay_out,
     named_kinds,
     split_columns,
 )
@@ -24,6 +25,9 @@ from otfair.notions._demographic_parity import DemographicParity
 from otfair.notions._equalized_odds import EqualizedOdds, EqualOpportunity, PredictiveEquality
 from otfair.notions._gaps import known_people, known_sensitive
 from otfair.notions._linear import LinearNotion
+from otfair.notions._possible import possible_constraints
+from otfair.notions._predictive_parity import PredictiveParity
+from otfair.notions._rates import Rates
 
 # The notions that `as_notion` knows by name, in the order in which they are listed to users.
 NOTIONS: tuple[type[GroupNotion], ...] = (
@@ -32,6 +36,7 @@ NOTIONS: tuple[type[GroupNotion], ...] = (
     EqualOpportunity,
     PredictiveEquality,
     ConditionalParity,
+    PredictiveParity,
 )
 # Those that are data alone, so that a file can hold them, by what it calls them.
 STORED_NOTIONS: dict[str, type] = {kind.__name__: kind for kind in NOTIONS} | {"Stack": _Stack}

@@ -14,9 +14,10 @@ from operator import and_
 from typing import Any, ClassVar
 
 import numpy as np
+from torch import Tensor
 
 from otfair._io.arrays import Array, check_weight, is_tensor
-from otfair.notions._attributes import Strata, cross, refuse_single
+from otfair.notions._attributes import Attribute, Strata, cross, refuse_single
 from otfair.notions._batches import Memory, read_columns, reads_one_hot
 from otfair.notions._constraints import Constraints, People, stack_people, type_people
 from otfair.tables import Column, Columns, as_columns, chosen_names, named, same_people, to_columns
@@ -28,7 +29,8 @@ class Notion:
     """A linear fairness notion. Stack notions with ``a & b``.
 
     Use one of its subclasses, or a name: ``"demographic_parity"``, ``"equalized_odds"``,
-    ``"equal_opportunity"``, ``"predictive_equality"``, ``"conditional_parity"``.
+    ``"equal_opportunity"``, ``"predictive_equality"``, ``"conditional_parity"``,
+    ``"predictive_parity"``.
     """
 
     def people(
@@ -124,7 +126,9 @@ class GroupNotion(Notion):
     name: ClassVar[str]  # what `as_notion`, files and the command line call it
     title: ClassVar[str]  # what readers of a report call it
     meaning: ClassVar[str]  # one sentence that says what it asks for
-    rate: ClassVar[str] = "rate"  # what the share of positive decisions of a group is called
+    rate_name: ClassVar[str] = "rate"  # of a group, where scores are decisions
+    figure: ClassVar[str] = "mean score"  # what is compared between groups
+    reads_labels: ClassVar[bool] = False  # whether it is about outcomes
     within_labels: ClassVar[tuple[int, ...]] = ()  # in which people are compared; () for in none
     needs_control: ClassVar[bool] = False  # whether they are within values of control columns
 
@@ -169,7 +173,13 @@ class GroupNotion(Notion):
             else:
                 attributes = memory.read(self, kept, columns)
             attributes = cross(attributes) if self.intersectional else attributes
-        return type_people(strata, attributes, weight, is_tensor(sensitive))
+        return self._laid_out(strata, attributes, weight, is_tensor(sensitive))
+
+    def _laid_out(
+        self, strata: Strata, attributes: list[Attribute], weight: Tensor, as_tensor: bool
+    ) -> People:
+        """Lay out the rows of these attributes within strata."""
+        return type_people(strata, attributes, weight, as_tensor)
 
     def _strata(self, columns: list[Column], labels: Array, n: int) -> tuple[Strata, list[Column]]:
         """Return the strata, and the columns that they are not made of."""
@@ -189,6 +199,13 @@ def split_columns(
             f"{[c.name for c in columns]}, those in `columns` must not all be in `control`."
         )
     return strata, kept
+
+
+def lay_out(
+    notion: GroupNotion, strata: Strata, attributes: list[Attribute], weight: Tensor
+) -> People:
+    """Return the rows of a notion for people whose columns were read already."""
+    return notion._laid_out(strata, attributes, weight, as_tensor=False)
 
 
 def as_notion(notion: Notion | str) -> Notion:

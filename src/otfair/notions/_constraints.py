@@ -28,6 +28,7 @@ from otfair._io.arrays import (
     to_vector,
 )
 from otfair.notions._attributes import Attribute, Strata, number_types
+from otfair.notions._rates import Rates, comparable, free_rates, precision_rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -40,7 +41,9 @@ class People:
 
     design: Tensor  #: S, (d, K): membership, value, or the user's own G.
     strata: Tensor  #: Y, (d, K): whether a row speaks of a type.
-    kinds: tuple[str, ...]  #: "group", "continuous", or "fixed" where G is S itself; for each row.
+    #: Of each row: "group", "continuous", "fixed" where G is S itself, or "precision", where S are
+    #: labels and Y is the group.
+    kinds: tuple[str, ...]
     target: Tensor  #: b, (d,): what G f must equal.
     names: tuple[str, ...]  #: Of the rows.
     compared: tuple[tuple[str, str], ...]  #: Of each row, its attribute and stratum.
@@ -48,6 +51,8 @@ class People:
     types: Tensor  #: Type of each person, (n,).
     weight: Tensor  #: w, (n,): weight of each person.
     as_tensor: bool  #: Whether constraints are tensors, or else arrays.
+    #: Rate of each row of precision, (d,); NaN where scores are to tell it, and in other rows.
+    rates: Tensor | None = None
 
     def constraints(self, rows: Array = None, columns: Array = None) -> Constraints:
         """Constrain a sample: G is normalised by the shares of its own `rows`.
@@ -65,7 +70,7 @@ class People:
         """
         givers = self if rows is None else self.take(rows)
         receivers = self if columns is None else self.take(columns, "columns")
-        vectors, keep, shut = self.vectors(givers.mass)
+        vectors, keep, shut, free = self._rows(givers.mass)
         kept = keep.tolist()
         # Constant scores of the rows are fair, so there is nothing to check where each row's type
         # is among the columns, as it is when the columns are all people.
@@ -88,12 +93,45 @@ class People:
             column_types=like_input(receivers.types, self.as_tensor),
             column_weight=like_input(receivers.weight, self.as_tensor),
             column_mass=like_input(column_mass, self.as_tensor),
-            always_feasible=covered and "fixed" not in self.kinds,
+            always_feasible=covered and self._always_feasible,
+            rates={} if free is not None else self._given_rates(kept),
+            free=free,
         )
+        if free is not None:
+            out = out.at_rates(free.of(givers.mass), free=free)
+        if "precision" in self.kinds and not out.always_feasible:
+            return replace(out, always_feasible=self._feasible_at_any_rate(out))
         # Where the target is zero, positive fair scores of one total are so for every other.
         if not out.always_feasible and check_existence(out) and not bool(self.target.any()):
             return replace(out, always_feasible=True)
         return out
+
+    def _feasible_at_any_rate(self, constraints: Constraints) -> bool:
+        """Whether positive scores are known to be fair; if not, a solver looks at its own rates."""
+        rates = constraints.free
+        shared = (
+            len(set(constraints.rates.values())) == 1 if rates is None else len(rates.member) == 1
+        )
+        if set(self.kinds) != {"precision"} or not shared:
+            return False  # which hangs on the rates
+        try:
+            return check_existence(constraints)  # those at one rate can be scaled to another
+        except ValueError:
+            return False
+
+    @property
+    def _always_feasible(self) -> bool:
+        """Whether there are fair scores in any sample that has its own rows' types."""
+        if "precision" in self.kinds:  # groups that do not overlap can each have the rate
+            return set(self.kinds) == {"precision"} and len(set(self.compared)) == 1
+        return "fixed" not in self.kinds
+
+    def _given_rates(self, kept: Sequence[bool]) -> dict[str, float]:
+        """Return the user's rate for each attribute that is compared by precision."""
+        if self.rates is None:
+            return {}
+        given = zip(self.compared, self.kinds, self.rates.tolist(), kept)
+        return {name: rate for (name, _), kind, rate, k in given if kind == "precision" and k}
 
     def vectors(self, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return G by type, which rows to keep, and which types to shut out, for a sample.
@@ -110,8 +148,14 @@ class People:
         Returns
         -------
         tuple of Tensor
-            G of the rows that are kept, then booleans of all rows and of all types.
+            G of the rows that are kept, then booleans of all rows and of all types. Rates that
+            scores are to tell are those of equal scores.
         """
+        G, keep, shut, free = self._rows(weight)
+        return G if free is None else free.vectors(free.of(weight)), keep, shut
+
+    def _rows(self, weight: Tensor) -> tuple[Tensor, Tensor, Tensor, Rates | None]:
+        """Return what `vectors` does, and the rates that scores are to tell, which are 0 in G."""
         S, Y = self.design, self.strata.to(self.design.dtype)
         is_group, is_fixed = self._is("group"), self._is("fixed")
         members = torch.where(is_group[:, None], S * Y, Y)  # the group, or all of the stratum
@@ -129,7 +173,23 @@ class People:
         keep = is_fixed | (high > low)
         absent = ~is_fixed & (inside <= 0) & (weight.sum() > 0)
         shut = (members[absent] > 0).any(0)  # (K,)
-        return G[keep], keep, shut
+        if self.rates is None:
+            return G[keep], keep, shut, None
+        p = self._is("precision")
+        own = [c for c, kind in enumerate(self.kinds) if kind == "precision"]
+        part = (S[p], Y[p], self.rates[p])
+        slope, keep = torch.zeros_like(G), keep.clone()
+        keep[p], missing = comparable(*part, weight, [self.compared[c] for c in own])
+        G[p], slope[p] = precision_rows(*part, weight)
+        free = self.rates.isnan().tolist()
+        families = [
+            name if kind == "precision" and nan else None
+            for (name, _), kind, nan, k in zip(self.compared, self.kinds, free, keep.tolist())
+            if k
+        ]
+        labels = S[p].amax(0)  # the same in each row
+        rates = free_rates(G[keep], slope[keep], labels, families, weight)
+        return G[keep], keep, shut | missing, rates
 
     def take(self, rows: Array, argument: str = "rows") -> People:
         """Return some of these people, typed as before.
@@ -148,6 +208,33 @@ class People:
         """
         index = to_index(rows, len(self.types), argument, self.types.device)
         return replace(self, types=self.types[index], weight=self.weight[index])
+
+    def only(self, kept: np.ndarray) -> People:
+        """Return the same people with some of the rows.
+
+        Parameters
+        ----------
+        kept : ndarray of shape (d,)
+            Whether each row is kept.
+
+        Returns
+        -------
+        People
+            The people, typed as before.
+        """
+        rows, own = torch.as_tensor(kept, device=self.design.device), np.flatnonzero(kept)
+        kinds = tuple(self.kinds[c] for c in own)
+        without = self.rates is None or "precision" not in kinds
+        return replace(
+            self,
+            design=self.design[rows],
+            strata=self.strata[rows],
+            target=self.target[rows],
+            rates=None if without else self.rates[rows],  # type: ignore[index]
+            names=tuple(self.names[c] for c in own),
+            compared=tuple(self.compared[c] for c in own),
+            kinds=kinds,
+        )
 
     def to_tensors(self) -> People:
         """Return people whose constraints are tensors, whatever they were made from.
@@ -186,14 +273,70 @@ class Constraints:
     column_mass: Array = field(repr=False)
     #: Whether fair scores are known to exist, so that a solver need not check.
     always_feasible: bool = field(repr=False)
+    #: Precision that each attribute's groups must have, where the notion is about it.
+    rates: dict[str, float] = field(default_factory=dict, repr=False)
+    #: What tells the rates of scores where the user gave none; `vectors` are then for equal scores.
+    free: Rates | None = field(default=None, repr=False)
 
     @property
     def matrix(self) -> Array:
         """G, (d, n): one row per constraint, one column per person."""
         return self.vectors[:, self.types]
 
+    @property
+    def about_precision(self) -> bool:
+        """Whether some rows compare precision, which does not depend on the size of scores."""
+        return self.free is not None or bool(self.rates)
+
     def __len__(self) -> int:
         return len(self.names)
+
+    def at(self, scores: Array) -> Constraints:
+        """Return the constraints at the rates of these scores, where they have rates to be told.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,)
+            Scores of the people whose scores are moved.
+
+        Returns
+        -------
+        Constraints
+            Constraints whose rates are given; these themselves where they are so already.
+
+        Examples
+        --------
+        >>> from otfair import PredictiveParity
+        >>> c = PredictiveParity().constraints(["a", "a", "b", "b"], labels=[1, 0, 1, 0])
+        >>> c.at([0.6, 0.3, 0.4, 0.7]).rates
+        {'group': 0.5}
+        """
+        if self.free is None:
+            return self
+        types, weight = (torch.as_tensor(x).cpu() for x in (self.types, self.sample_weight))
+        h = to_vector(to_tensor(scores, "scores").reshape(-1), "scores", len(types)).cpu()
+        mass = weight.new_zeros(len(self.type_names)).index_add_(0, types, weight * h)
+        return self.at_rates(self.free.of(mass))
+
+    def at_rates(self, rates: Tensor, free: Rates | None = None) -> Constraints:
+        """Return the constraints at rates of one's own, one for each of `free`.
+
+        Parameters
+        ----------
+        rates : Tensor of shape (r,)
+            The rates.
+        free : Rates, optional
+            What is still to be told by scores; nothing by default.
+
+        Returns
+        -------
+        Constraints
+            The constraints at these rates.
+        """
+        assert self.free is not None
+        vectors = like_input(self.free.vectors(rates), is_tensor(self.vectors))
+        told = self.free.named(rates) if free is None else {}
+        return replace(self, vectors=vectors, rates=told, free=free)
 
     @classmethod
     def from_matrix(
@@ -343,12 +486,20 @@ def stack_people(a: People, b: People) -> People:
         strata=torch.cat([a.strata[:, i], b.strata[:, j]]),
         kinds=a.kinds + b.kinds,
         target=torch.cat([a.target, b.target]),
+        rates=_stacked_rates(a, b),
         names=a.names + b.names,
         compared=a.compared + b.compared,
         type_names=tuple(_merged_name(a.type_names[k], b.type_names[l]) for k, l in pairs),
         types=types,
         as_tensor=a.as_tensor or b.as_tensor,
     )
+
+
+def _stacked_rates(a: People, b: People) -> Tensor | None:
+    if a.rates is None and b.rates is None:
+        return None
+    none = (torch.full_like(p.target, torch.nan) if p.rates is None else p.rates for p in (a, b))
+    return torch.cat([*none])
 
 
 def check_existence(

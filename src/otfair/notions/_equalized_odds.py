@@ -32,7 +32,8 @@ class EqualizedOdds(GroupNotion):
     name = "equalized_odds"
     title = "equalized odds"
     meaning = "Among people with the same outcome, mean scores should not depend on the attribute."
-    rate = "true or false positive rate"
+    rate_name = "true or false positive rate"
+    reads_labels = True
     within_labels: ClassVar[tuple[int, ...]] = (0, 1)
 
     def _strata(self, columns: list[Column], labels: Array, n: int) -> tuple[Strata, list[Column]]:
@@ -59,7 +60,7 @@ class EqualOpportunity(EqualizedOdds):
     meaning = (
         "Among people with a positive outcome, mean scores should not depend on the attribute."
     )
-    rate = "true positive rate"
+    rate_name = "true positive rate"
     within_labels = (1,)
 
 
@@ -79,5 +80,5 @@ class PredictiveEquality(EqualizedOdds):
     meaning = (
         "Among people with a negative outcome, mean scores should not depend on the attribute."
     )
-    rate = "false positive rate"
+    rate_name = "false positive rate"
     within_labels = (0,)

@@ -21,6 +21,7 @@ from otfair.transport._exact import solve_exact
 from otfair.transport._exact_bounded import solve_exact_bounded
 from otfair.transport._newton import Newton
 from otfair.transport._problem import TransportProblem, array_module
+from otfair.transport._rates import at_own_rates, cheapest, rate_price
 from otfair.transport._results import AdjustedTransport, Transport
 from otfair.transport._semidual import Point
 from otfair.transport._status import TransportError
@@ -71,11 +72,15 @@ def exact_otf(
     >>> round(t.value, 6), t.fair_scores.round(6)
     (0.2, array([0.7, 0.7]))
     """
-    problem = TransportProblem(scores, geometry, constraints, 0.0)
-    allowed = problem.read_slack(slack)
-    if bounded:
-        return _checked(solve_exact_bounded(problem, allowed), throw)
-    return _checked(solve_exact(problem.with_slack(allowed)), throw)
+    problem = TransportProblem(scores, geometry, at_own_rates(scores, constraints), 0.0)
+
+    def solve(constraints: Constraints) -> Transport:
+        stated = problem.with_constraints(constraints, scores)
+        return _solve_exact(stated, stated.read_slack(slack), bounded)
+
+    if constraints.free is not None:
+        return _checked(cheapest(solve, constraints, scores), throw)
+    return _checked(_solve_exact(problem, problem.read_slack(slack), bounded), throw)
 
 
 def smooth_otf(
@@ -258,6 +263,7 @@ def adjusted_otf(
     d = len(allowed)
     linear = finer.target @ (mu - nu) - allowed @ np.abs(mu[:d]) + finer.slack @ np.abs(nu)
     price = np.where(above, np.abs(nu[:d]) * np.sign(problem.violation), 0.0) @ problem.all_vectors
+    price = price + rate_price(constraints.free, smooth, relaxed, above)
     value = float(finer.mass @ difference) + float(linear)
     slope, moved = (torch.as_tensor(v, device=geometry.device) for v in (price, difference))
     gradient = problem.weight * (moved + slope[problem.row_types])
@@ -282,8 +288,14 @@ def _smooth_problem(
         same = p.geometry is geometry and p.constraints is constraints and p.epsilon == epsilon
         if same and isinstance(p, BoundedProblem) == bounded:
             return p.with_scores(scores)
-    problem = TransportProblem(scores, geometry, constraints, epsilon)
+    problem = TransportProblem(scores, geometry, at_own_rates(scores, constraints), epsilon)
     return BoundedProblem.of(problem) if bounded else problem
+
+
+def _solve_exact(problem: TransportProblem, slack: np.ndarray, bounded: bool) -> Transport:
+    if bounded:
+        return solve_exact_bounded(problem, slack)
+    return solve_exact(problem.with_slack(slack))
 
 
 def _solve(

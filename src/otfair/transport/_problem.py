@@ -53,6 +53,11 @@ class TransportProblem:
         D = self.spread.by_type
         D = D if len(self.open_types) == K else D[self.open_types]
         self.distances = solver_array(D)  # D (K, n)
+        self._state(constraints)
+        self._take(h, is_tensor(scores))
+
+    def _state(self, constraints: Constraints) -> None:
+        """Set the rows of G and what they must equal."""
         given = torch.as_tensor(constraints.vectors).cpu().numpy()
         unit = np.abs(given).max(1, initial=0.0)
         self.unit = np.where(unit > 0, unit, 1.0)  # (d,)
@@ -62,7 +67,6 @@ class TransportProblem:
         self._size = np.abs(self.vectors)
         self.type_caps: np.ndarray | None = None
         self.own: sp.csr_array | None = None  # (a, n), distances to types of one place, if near
-        self._take(h, is_tensor(scores))
 
     @np.errstate(all="ignore")  # where numbers overflow, the status tells
     def _take(self, h: Tensor, as_tensor: bool) -> None:
@@ -84,6 +88,14 @@ class TransportProblem:
         """Return the problem of the same people with other scores."""
         problem = copy.copy(self)
         problem._take(_check_scores(scores, self.geometry, self.constraints), is_tensor(scores))
+        return problem
+
+    def with_constraints(self, constraints: Constraints, scores: Array) -> TransportProblem:
+        """Return the problem of the same scores, people and types with other rows of G."""
+        problem = copy.copy(self)
+        problem.constraints = constraints
+        problem._state(constraints)
+        problem._take(_check_scores(scores, self.geometry, constraints), is_tensor(scores))
         return problem
 
     def with_slack(self, slack: np.ndarray) -> Self:

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse
 import torch
+from torch import Tensor
 
 from otfair._io.arrays import Array
 from otfair.transport._moves import Moves
@@ -167,6 +168,11 @@ class Transport:
             return plan
         i, j = plan.indices().cpu().numpy()
         return scipy.sparse.csr_array((plan.values().cpu().numpy(), (i, j)), plan.shape)
+
+    @property
+    def type_mass(self) -> Tensor:
+        """Score that each type receives, (K,)."""
+        return self._moves.mass.sum(0)
 
     @cached_property
     def _moves(self) -> Moves:

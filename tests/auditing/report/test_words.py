@@ -8,7 +8,7 @@ import pytest
 from reports import plain_audit
 
 from otfair.auditing import Estimate, Group
-from otfair.auditing.report._words import decimal, mean_score_range, sentence, verdict
+from otfair.auditing.report._words import decimal, figure_range, sentence, verdict
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def test_the_ends_of_mean_scores_are_those_of_the_widest_stratum(found):
         )  # fmt: skip
 
     def said(*groups):
-        return mean_score_range(replace(f, violation=replace(f.violation, groups=groups)))
+        return figure_range(replace(f, violation=replace(f.violation, groups=groups)))
 
     assert said(group("sex=F", "", 0.25), group("sex=M", "", 0.5)) == (
         "Mean scores go from 0.250 (F) to 0.500 (M)."

@@ -17,7 +17,13 @@ from otfair.auditing._results import Cost, Flow, Pairs
 from otfair.auditing._statistics import MIN_SCORE
 from otfair.auditing.costs._distances import TypeDistances
 from otfair.auditing.costs._extrapolation import drawn_representatives, extrapolate_cost
-from otfair.auditing.costs._solving import Solution, representatives, solve, type_constraints
+from otfair.auditing.costs._solving import (
+    Solution,
+    at_cheapest_rate,
+    representatives,
+    solve,
+    type_constraints,
+)
 from otfair.geometry import CostMatrix
 from otfair.metrics import Estimate, by_cell, estimate, resample
 from otfair.notions import People, type_people
@@ -30,12 +36,14 @@ def cost_of_fairness(
     """Return the costs of fairness under one notion for one attribute, or why there are none."""
     people, w = comparison.people, data.weight
     h = np.maximum(data.scores, MIN_SCORE)
-    cost = Cost(least_moved=_least_moved(people, h, counts))
+    cost = Cost(least_moved=_least_moved(people, h, counts), rate=comparison.rate)
     if distances is None:
         return cost
     total = float(w @ h)
     sampling, smooth, failure = None, None, ""
     try:
+        people, rate = at_cheapest_rate(people, h, distances.nearest)
+        cost = replace(cost, rate=rate)
         solved = solve(people, h, distances.nearest)
         if distances.reference is not None:
             sampling = extrapolate_cost(people, h, distances, solved)
@@ -109,6 +117,8 @@ def _least_moved(people: People, h: np.ndarray, counts: np.ndarray) -> Estimate:
     weight, mass = (np.bincount(types, x, K) for x in (w, w * h))
     crowd = replace(people, types=torch.arange(K), weight=torch.as_tensor(weight))
     D = 1.0 - np.eye(K)
+    crowd, _ = at_cheapest_rate(crowd, np.minimum(mass / weight, 1.0), D)
+    people = replace(people, rates=crowd.rates)
     t = exact_otf(np.minimum(mass / weight, 1.0), CostMatrix(D), crowd.constraints())
     share = t.plan() / mass[:, None]  # (K, K)
     sums = resample(by_cell(types, K, w, w * h), counts)

@@ -23,6 +23,7 @@ MARGIN_BINS = 16  # that divide people of one type and choice
 TOLERANCE = 1e-9  # of the gap, a unit of score
 TOLL = 1e-6  # on whatever leaves its type, so that of plans that cost the same one moves least
 BLOCK = 100_000  # people looked at at once
+SEARCHED = 1000  # people by whom the cheapest rate is found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +64,24 @@ def representatives(people: People, h: np.ndarray, rows: np.ndarray) -> tuple[Pe
     some = some * (weight / np.bincount(own, some, K).clip(1e-300))[own]
     scale = mass / np.bincount(own, some * h[rows], K).clip(1e-300)
     return with_types(people, own, some), np.minimum(h[rows] * scale[own], 1.0)
+
+
+def at_cheapest_rate(people: People, h: np.ndarray, D: np.ndarray) -> tuple[People, float | None]:
+    """Return people whose groups must have the precision that is cheapest to reach, and which.
+
+    It is found from some people who stand for all: near its least, a cost hardly depends on it.
+    """
+    if people.rates is None:
+        return people, None
+    if not bool(people.rates.isnan().any()):
+        return people, float(people.rates[0])
+    some = stratified_sample(people.types.numpy(), len(people.type_names), SEARCHED, seed=[0])
+    few, scores = representatives(people, h, some)
+    found = exact_otf(scores, CostMatrix(D[some]), type_constraints(few)).problem.constraints.rates
+    if not found:  # no two groups can be compared
+        return people, None
+    (rate,) = set(found.values())
+    return replace(people, rates=torch.full_like(people.rates, rate)), rate
 
 
 def solve(people: People, h: np.ndarray, D: np.ndarray) -> Solution:

@@ -24,7 +24,7 @@ TOP, HEIGHT = BOTTOM - SIDE, 348
 
 
 def group_dots(groups: Sequence[Group], names: Sequence[str]) -> Markup:
-    """Mean score and rate of each group with intervals, one line for each group."""
+    """Mean score, or precision, and rate of each group with intervals, one line for each."""
     words = [w for group, name in zip(groups, names) for w in (name, group.stratum)]
     left = min(max(16 + max(map(text_width, words), default=0.0), 80), 190)
     right, row = WIDTH - 14, 30
@@ -35,14 +35,18 @@ def group_dots(groups: Sequence[Group], names: Sequence[str]) -> Markup:
         parts.append(_text(left - 8, y + (-2 if group.stratum else 4), name, "end", room=left - 12))
         if group.stratum:
             parts.append(_text(left - 8, y + 11, group.stratum, "end", "quiet", room=left - 12))
-        for kind, e, at in (("mean", group.mean_score, y - 5), ("rate", group.rate, y + 6)):
+        for kind, e, at in (("mean", group.figure, y - 5), ("rate", group.rate, y + 6)):
+            if e.value != e.value:  # nobody to tell it
+                continue
             x, low, high = (left + (right - left) * v for v in (e.value, e.low, e.high))
             if e.low == e.low:
                 parts.append(_line(kind, low, high, at, at))
             square = Markup('<rect class="rate" x="{:.1f}" y="{:.1f}" width="7" height="7"/>')
             is_dot = kind == "mean"
             parts.append(_circle(kind, x, at, 4) if is_dot else square.format(x - 3.5, at - 3.5))
-    label = "Mean score (dot) and rate at the threshold (square) of each group, with 95 % intervals"
+    precise = any(group.precision is not None for group in groups)
+    what = "Precision of scores (dot) and of decisions" if precise else "Mean score (dot) and rate"
+    label = f"{what} at the threshold (square) of each group, with 95 % intervals"
     return _svg(height, label, parts)
 
 

@@ -38,22 +38,26 @@ def verdict(violation: Violation) -> str:
     return f"more than chance explains ({chance:.3f}){unsure}"
 
 
-def mean_score_range(finding: Finding) -> str:
-    """Say who has the lowest and who the highest mean score, where they are furthest apart."""
+def figure_range(finding: Finding) -> str:
+    """Say who has the lowest and who the highest mean score, where they are furthest apart.
+
+    For predictive parity it is precision.
+    """
     strata: dict[str, list[Group]] = {}
     for group in finding.violation.groups:
         strata.setdefault(group.stratum, []).append(group)
     pairs = [
-        tuple(pick(groups, key=lambda g: g.mean_score.value) for pick in (min, max))
+        tuple(pick(groups, key=lambda g: g.figure.value) for pick in (min, max))
         for groups in strata.values()
     ]
-    low, high = max(pairs, key=lambda pair: pair[1].mean_score.value - pair[0].mean_score.value)
+    low, high = max(pairs, key=lambda pair: pair[1].figure.value - pair[0].figure.value)
     of = f" of people with {low.stratum}" if low.stratum else ""
     said = [
-        f"{g.mean_score.value:.3f} ({short(finding, g.group)}{', too few to say' * g.small})"
+        f"{g.figure.value:.3f} ({short(finding, g.group)}{', too few to say' * g.small})"
         for g in (low, high)
     ]
-    return f"Mean scores{of} go from {said[0]} to {said[1]}."
+    what = "Mean scores" if low.precision is None else "Precision of scores"
+    return f"{what}{of} {'go' if low.precision is None else 'goes'} from {said[0]} to {said[1]}."
 
 
 def notion_title(finding: Finding) -> str:
@@ -104,7 +108,7 @@ def cell(e: Estimate | None, form: str = ".3f") -> Markup | str:
 
 def _figures(e: Estimate | None, form: str) -> tuple[str, str]:
     """Return the value and the ends of its interval, "" where it has none."""
-    if e is None:
+    if e is None or e.value != e.value:
         return "–", ""
     value, low, high = (
         decimal(x) if form == "cost" else f"{100 * x:.1f}" if form == "%" else f"{x:{form}}"
