@@ -90,10 +90,12 @@ class People:
             column_mass=like_input(column_mass, self.as_tensor),
             always_feasible=covered and "fixed" not in self.kinds,
         )
-        # Where the target is zero, positive fair scores of one total are so for every other.
-        if not out.always_feasible and check_existence(out) and not bool(self.target.any()):
-            return replace(out, always_feasible=True)
-        return out
+        # Where the target is zero, positive fair scores of one total are so for every other. Else a
+        # user's own rows are left to the solver, which knows the total, and the slack.
+        own = "fixed" in self.kinds
+        if out.always_feasible or (own and bool(self.target.any())):
+            return out
+        return replace(out, always_feasible=check_existence(out, throw=not own))
 
     def vectors(self, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return G by type, which rows to keep, and which types to shut out, for a sample.
@@ -225,7 +227,7 @@ class Constraints:
         Returns
         -------
         Constraints
-            They are checked to allow some scores.
+            Whether any scores satisfy them is for a solver to say, which knows the slack.
 
         Examples
         --------
@@ -352,7 +354,10 @@ def stack_people(a: People, b: People) -> People:
 
 
 def check_existence(
-    constraints: Constraints, total: float | None = None, slack: np.ndarray | None = None
+    constraints: Constraints,
+    total: float | None = None,
+    slack: np.ndarray | None = None,
+    throw: bool = True,
 ) -> bool:
     """Raise unless non-negative scores satisfy the constraints; tell whether positive ones do.
 
@@ -379,9 +384,11 @@ def check_existence(
     missed = linprog(
         np.repeat([0.0, 1.0, 0.0], [K, d, 1]), **program, bounds=[(0, None)] * (K + d) + [(0, 0)]
     )
+    if missed.fun > 1e-7 and not throw:
+        return False
     if missed.fun > 1e-7:
         bad = [constraints.names[c] for c in np.flatnonzero(missed.x[K:-1] > 1e-8)]
-        given, remedy = "", "; for a range, let `target` be inside it"
+        given, remedy = "", ""
         if total is not None:
             given, remedy = f" with the total of these scores, {total:.6g}", ", or allow a `slack`"
         raise ValueError(
