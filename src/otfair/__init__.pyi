@@ -29,7 +29,12 @@ from .datasets import (
 )
 from .decisions import FairDecisions as FairDecisions
 from .geometry import CostMatrix as CostMatrix, Geometry as Geometry, PointCloud as PointCloud
-from .losses import BarycenterLoss as BarycenterLoss, NormLoss as NormLoss, OTFLoss as OTFLoss
+from .losses import (
+    BarycenterLoss as BarycenterLoss,
+    CorrelationLoss as CorrelationLoss,
+    NormLoss as NormLoss,
+    OTFLoss as OTFLoss,
+)
 from .metrics import (
     FairnessScorer as FairnessScorer,
     LimitWarning as LimitWarning,

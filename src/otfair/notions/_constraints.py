@@ -80,6 +80,7 @@ class People:
         out = Constraints(
             types=like_input(givers.types, self.as_tensor),
             vectors=like_input(vectors, self.as_tensor),
+            strata=like_input(self.strata[keep], self.as_tensor),
             target=like_input(self.target[keep], self.as_tensor),
             names=tuple(n for n, k in zip(self.names, kept) if k),
             dropped=tuple(n for n, k in zip(self.names, kept) if not k),
@@ -177,6 +178,7 @@ class Constraints:
 
     types: Array = field(repr=False)  #: Type of each person, (n,).
     vectors: Array = field(repr=False)  #: Column of G of each type, (d, K).
+    strata: Array = field(repr=False)  #: Whether a row speaks of people of a type, (d, K).
     target: Array = field(repr=False)  #: b, (d,): what G f must equal.
     names: tuple[str, ...]  #: Of the rows, such as ``"sex=Female | y=1"``.
     dropped: tuple[str, ...]  #: Rows of which this sample can't speak: their group is absent.
