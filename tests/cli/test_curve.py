@@ -19,8 +19,8 @@ def test_curves_of_two_regularizers(tmp_path):
     table = write(frame, tmp_path / "t.csv", sep="\t")
     said = otfair(
         "curve", table, "--label", "granted", "--sensitive", "sex", "--drop", "p,age,origin",
-        "--regularizer", "otf", "--regularizer", "correlation", "--alphas", "0,0.5", "--bootstrap", 5,
-        "-o", tmp_path / "c",
+        "--regularizer", "otf", "--regularizer", "correlation", "--alphas", "0,0.5",
+        "--bootstrap", 5, "-o", tmp_path / "c",
     )  # fmt: skip
     assert said.code == 0, said.err
     assert sorted(p.name for p in (tmp_path / "c").iterdir()) == [

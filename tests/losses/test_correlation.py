@@ -1,4 +1,4 @@
-"""The largest correlation as a penalty: the violation itself, its gradient, and where it has none."""
+"""The largest correlation as a penalty: the violation itself, and its gradient."""
 
 from __future__ import annotations
 
