@@ -44,6 +44,8 @@ from .metrics import (
     equalized_odds_difference_scorer as equalized_odds_difference_scorer,
     make_fair_scorer as make_fair_scorer,
     mean_score_difference as mean_score_difference,
+    neighbour_gap as neighbour_gap,
+    neighbour_gap_by_group as neighbour_gap_by_group,
     pdp_scorer as pdp_scorer,
     pdp_violation as pdp_violation,
     peo_scorer as peo_scorer,
