@@ -139,20 +139,27 @@ def neighbour_gap_by_group(
     sample_weight: Array = None,
     categorical: Columns = (),
 ) -> pd.DataFrame:
-    """What `neighbour_gap` is made of: one row for each group of each sensitive column.
+    """Compare people of each group with those who are alike but of another: see `neighbour_gap`.
 
     Parameters
     ----------
-    scores, X, sensitive_features, labels, n_neighbors, sample_weight, categorical
+    scores, X, sensitive_features, labels : array-like or table
+        As for `neighbour_gap`.
+    n_neighbors : int, default=5
+        As for `neighbour_gap`.
+    sample_weight : array-like of shape (n,), default=None
+        As for `neighbour_gap`.
+    categorical : str, int or sequence of them, default=()
         As for `neighbour_gap`.
 
     Returns
     -------
     DataFrame
-        Columns `attribute`, `group`, `weight` (of the people who have neighbours), `gap` (mean
-        absolute difference to them), `more` (mean difference: positive where the group has the
-        higher scores among people who are alike) and `distance` (mean cost of a neighbour, as a
-        share of the largest between two people); NaN where nobody has one.
+        One row for each group of each sensitive column, with columns `attribute`, `group`,
+        `weight` (of the people who have neighbours), `gap` (mean absolute difference to them),
+        `more` (mean difference: positive where the group has the higher scores among people who
+        are alike) and `distance` (mean cost of a neighbour, as a share of the largest between two
+        people); NaN where nobody has one.
 
     Examples
     --------
