@@ -29,7 +29,12 @@ from .datasets import (
 )
 from .decisions import FairDecisions as FairDecisions
 from .geometry import CostMatrix as CostMatrix, Geometry as Geometry, PointCloud as PointCloud
-from .losses import BarycenterLoss as BarycenterLoss, NormLoss as NormLoss, OTFLoss as OTFLoss
+from .losses import (
+    BarycenterLoss as BarycenterLoss,
+    CorrelationLoss as CorrelationLoss,
+    NormLoss as NormLoss,
+    OTFLoss as OTFLoss,
+)
 from .metrics import (
     FairnessScorer as FairnessScorer,
     LimitWarning as LimitWarning,
@@ -40,6 +45,8 @@ from .metrics import (
     false_omission_difference as false_omission_difference,
     make_fair_scorer as make_fair_scorer,
     mean_score_difference as mean_score_difference,
+    neighbour_gap as neighbour_gap,
+    neighbour_gap_by_group as neighbour_gap_by_group,
     pdp_scorer as pdp_scorer,
     pdp_violation as pdp_violation,
     peo_scorer as peo_scorer,

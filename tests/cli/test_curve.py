@@ -19,8 +19,8 @@ def test_curves_of_two_regularizers(tmp_path):
     table = write(frame, tmp_path / "t.csv", sep="\t")
     said = otfair(
         "curve", table, "--label", "granted", "--sensitive", "sex", "--drop", "p,age,origin",
-        "--regularizer", "otf", "--regularizer", "norm", "--alphas", "0,0.5", "--bootstrap", 5,
-        "-o", tmp_path / "c",
+        "--regularizer", "otf", "--regularizer", "correlation", "--alphas", "0,0.5",
+        "--bootstrap", 5, "-o", tmp_path / "c",
     )  # fmt: skip
     assert said.code == 0, said.err
     assert sorted(p.name for p in (tmp_path / "c").iterdir()) == [
@@ -30,7 +30,7 @@ def test_curves_of_two_regularizers(tmp_path):
     ]
     assert (tmp_path / "c" / "curve.png").read_bytes().startswith(b"\x89PNG")
     curve = pd.read_csv(tmp_path / "c" / "curve.csv")
-    assert curve["regularizer"].tolist() == ["otf", "otf", "norm", "norm"]
+    assert curve["regularizer"].tolist() == ["otf", "otf", "correlation", "correlation"]
     # The same numbers as from Python.
     own = tradeoff_curve(
         frame.iloc[:, :10].astype({"has_guarantor": str}), frame["granted"],
@@ -42,7 +42,7 @@ def test_curves_of_two_regularizers(tmp_path):
         assert (curve[f"{name}_low"] <= curve[name]).all()
         assert (curve[name] <= curve[f"{name}_high"]).all()
     # And the ones that are printed.
-    lines = [line for line in said.out.splitlines() if line.startswith(("otf ", "norm "))]
+    lines = [line for line in said.out.splitlines() if line.startswith(("otf ", "correlation "))]
     printed = pd.read_csv(io.StringIO("\n".join(lines)), sep=r"\s+", header=None)
     np.testing.assert_allclose(printed[2], curve["test_auc"], atol=1e-4)
 

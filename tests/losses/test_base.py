@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, TensorDataset
 import otfair
 from otfair import ConditionalParity, DemographicParity, EqualizedOdds
 
-LOSSES = [otfair.OTFLoss, otfair.NormLoss, otfair.BarycenterLoss]
+LOSSES = [otfair.OTFLoss, otfair.NormLoss, otfair.CorrelationLoss, otfair.BarycenterLoss]
 LOGITS = torch.tensor([1.0, -0.5, 0.3, 2.0, -1.0, 0.1], dtype=torch.float64)
 X = torch.tensor([[0.0], [0.3], [0.5], [1.1], [1.3], [2.0]])
 ONE_GROUP = [

@@ -19,6 +19,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, one_hot
 import otfair
 
 EPSILON = 1e-2
+PENALTIES = [otfair.OTFLoss, otfair.NormLoss, otfair.CorrelationLoss, otfair.BarycenterLoss]
 NOTIONS = ["demographic_parity", "equalized_odds", "equal_opportunity", "predictive_equality"]
 
 
@@ -179,7 +180,7 @@ def test_one_sweep_of_the_published_scheme(solver):
         assert float(cold(b.logits, *b.people)) == pytest.approx(value, rel=1e-12)
 
 
-@pytest.mark.parametrize("make", [otfair.OTFLoss, otfair.NormLoss, otfair.BarycenterLoss])
+@pytest.mark.parametrize("make", PENALTIES)
 def test_constants_are_free_in_every_mode(make):
     b = make_batch(60)
     notions = ["demographic_parity"] if make is otfair.BarycenterLoss else NOTIONS
@@ -198,7 +199,7 @@ def test_constants_are_free_in_every_mode(make):
 # Dataset mode
 
 
-@pytest.mark.parametrize("make", [otfair.OTFLoss, otfair.NormLoss, otfair.BarycenterLoss])
+@pytest.mark.parametrize("make", PENALTIES)
 def test_the_whole_dataset_as_a_batch_is_batch_mode(make):
     b = make_batch()
     loss = make()
@@ -247,7 +248,7 @@ def test_after_a_fit_a_batch_of_others_can_still_be_judged():
     assert float(loss(b.logits)) > 0
 
 
-@pytest.mark.parametrize("make", [otfair.OTFLoss, otfair.NormLoss, otfair.BarycenterLoss])
+@pytest.mark.parametrize("make", PENALTIES)
 def test_a_weight_is_so_many_copies(make):
     b = make_batch(30)
     weight = torch.randint(0, 4, (30,), generator=torch.Generator().manual_seed(1))
@@ -266,7 +267,7 @@ def test_a_weight_is_so_many_copies(make):
     assert ratio == pytest.approx(copied.balance_(b.logits[copies], b.y[copies]), rel=1e-4)
 
 
-@pytest.mark.parametrize("make", [otfair.OTFLoss, otfair.NormLoss])
+@pytest.mark.parametrize("make", PENALTIES[:3])
 def test_a_weight_is_so_many_copies_in_the_balance_of_a_batch(make):
     b = make_batch(30)
     weight = torch.randint(1, 5, (30,), generator=torch.Generator().manual_seed(1))
@@ -287,7 +288,7 @@ def test_a_weight_is_so_many_copies_in_the_balance_of_a_batch(make):
 # Batches that miss groups
 
 
-@pytest.mark.parametrize("make", [otfair.OTFLoss, otfair.NormLoss, otfair.BarycenterLoss])
+@pytest.mark.parametrize("make", PENALTIES)
 def test_a_batch_without_a_group_drops_its_constraint(make):
     b = make_batch(60)
     rows = torch.nonzero(b.S[:, 1] == 0).squeeze(1)
@@ -303,7 +304,7 @@ def test_a_batch_without_a_group_drops_its_constraint(make):
         assert loss.last.dropped == ("group1",)
 
 
-@pytest.mark.parametrize("make", [otfair.OTFLoss, otfair.NormLoss, otfair.BarycenterLoss])
+@pytest.mark.parametrize("make", PENALTIES)
 def test_a_batch_of_one_group_is_fair(make):
     b = make_batch(60)
     rows = torch.nonzero(b.S[:, 1] == 1).squeeze(1)
@@ -320,7 +321,7 @@ def test_a_batch_of_one_group_is_fair(make):
         assert torch.equal(gradient, torch.zeros_like(gradient))
 
 
-@pytest.mark.parametrize("make", [otfair.OTFLoss, otfair.NormLoss])
+@pytest.mark.parametrize("make", PENALTIES[:3])
 def test_a_batch_without_a_label_keeps_the_other_label(make):
     b = make_batch(60)
     ones = b[b.y == 1]
@@ -333,7 +334,7 @@ def test_a_batch_without_a_label_keeps_the_other_label(make):
     assert loss.last.dropped == tuple(f"group{k} | y=0" for k in range(3))
 
 
-@pytest.mark.parametrize("make", [otfair.OTFLoss, otfair.NormLoss, otfair.BarycenterLoss])
+@pytest.mark.parametrize("make", PENALTIES)
 def test_extreme_logits_have_finite_values_and_gradients(make):
     b = make_batch()
     logits = torch.where(b.logits > 0, 1e4, -1e4)
@@ -405,7 +406,7 @@ def test_a_solver_that_fails_raises_unless_told_not_to():
 # Types, shapes, devices
 
 
-@pytest.mark.parametrize("make", [otfair.OTFLoss, otfair.NormLoss, otfair.BarycenterLoss])
+@pytest.mark.parametrize("make", PENALTIES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_logits_of_any_precision_are_read_in_float64(make, dtype):
     b = make_batch()
@@ -421,7 +422,7 @@ def test_logits_of_any_precision_are_read_in_float64(make, dtype):
     torch.testing.assert_close(leaf.grad.double(), gradient, rtol=1e-2, atol=1e-6)
 
 
-@pytest.mark.parametrize("make", [otfair.OTFLoss, otfair.NormLoss, otfair.BarycenterLoss])
+@pytest.mark.parametrize("make", PENALTIES)
 def test_autocast_changes_the_model_and_not_the_penalty(make):
     b = make_batch()
     torch.manual_seed(0)
@@ -439,7 +440,7 @@ def test_autocast_changes_the_model_and_not_the_penalty(make):
     )
 
 
-@pytest.mark.parametrize("make", [otfair.OTFLoss, otfair.NormLoss, otfair.BarycenterLoss])
+@pytest.mark.parametrize("make", PENALTIES)
 def test_columns_of_one_are_vectors(make):
     b = make_batch()
     value, gradient = value_and_gradient(make(), b.logits, *b.people)
@@ -449,7 +450,7 @@ def test_columns_of_one_are_vectors(make):
     assert torch.equal(column.squeeze(1), gradient)
 
 
-@pytest.mark.parametrize("make", [otfair.OTFLoss, otfair.NormLoss, otfair.BarycenterLoss])
+@pytest.mark.parametrize("make", PENALTIES)
 def test_probabilities_are_scores(make):
     b = make_batch()
     value, slope = value_and_gradient(make(), b.logits, *b.people)
@@ -537,7 +538,7 @@ def rms(values: Tensor) -> float:
     return float(values.square().mean().sqrt())
 
 
-@pytest.mark.parametrize("make", [otfair.OTFLoss, otfair.NormLoss, otfair.BarycenterLoss])
+@pytest.mark.parametrize("make", PENALTIES)
 def test_balance_evens_out_the_pulls_on_the_logits(make):
     b = make_batch()
     loss = make()
@@ -700,7 +701,7 @@ def free_violation() -> float:
     return trained_violation(None, fitted=False)
 
 
-@pytest.mark.parametrize("make", [otfair.OTFLoss, otfair.NormLoss, otfair.BarycenterLoss])
+@pytest.mark.parametrize("make", PENALTIES)
 @pytest.mark.parametrize("fitted", [False, True])
 def test_training_with_a_penalty_is_fairer(make, fitted, free_violation):
     assert free_violation > 0.3

@@ -95,6 +95,18 @@ def test_alpha_0_is_the_stock_booster_with_categories_and_gaps(data, gaps, boost
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("booster", BOOSTERS)
+def test_the_largest_correlation_is_a_penalty_of_trees_too(data, sex, booster, tmp_path):
+    clf = OTFBoostingClassifier(booster, "equalized_odds", regularizer="correlation", **SMALL)
+    free, fair = clf.fit_path(data.X, data.y, sex, [0, 0.9])
+    assert fair.violation_ < 0.6 * free.violation_
+    fair.save(tmp_path / "model.otfair")
+    loaded = otfair.load_model(tmp_path / "model.otfair")
+    assert loaded.regularizer == "correlation"
+    np.testing.assert_array_equal(loaded.predict_proba(data.X), fair.predict_proba(data.X))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("notion", ["demographic_parity", "equalized_odds"])
 @pytest.mark.parametrize("booster", BOOSTERS)
 def test_a_path_leaves_less_and_less_of_the_violation(data, gaps, sex, booster, notion):

@@ -39,7 +39,7 @@ def margins_of(people, seed=0):
     return 0.5 * X[:, 0] + (s == "Male").to_numpy() + noise
 
 
-@pytest.mark.parametrize("regularizer", ["otf", "norm"])
+@pytest.mark.parametrize("regularizer", ["otf", "norm", "correlation"])
 def test_at_scores_that_stay_the_first_order_term_becomes_the_slope_of_the_objective(
     people, regularizer
 ):

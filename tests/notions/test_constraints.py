@@ -12,6 +12,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from problems import full_lp
 
 import otfair
 from otfair import (
@@ -259,10 +260,11 @@ def test_a_matrix_that_does_not_fit_is_refused(G, arguments, message):
     ],
 )
 def test_a_row_that_no_scores_can_satisfy_is_named(G, b, bad):
+    c = Constraints.from_matrix(G, b, names=["x", "y"][: len(G)])
     with pytest.raises(ValueError, match="no non-negative scores") as error:
-        Constraints.from_matrix(G, b, names=["x", "y"][: len(G)])
+        solved(smooth_otf, c)
     assert str(bad) in str(error.value)
-    assert "let `target` be inside it" in str(error.value)
+    assert "or allow a `slack`" in str(error.value)
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float16, torch.float32, pd.DataFrame])
@@ -295,7 +297,7 @@ def test_rows_that_contradict_others_are_not_made_to_agree():
     G = np.array([[1, -1, 0], [2, -2, 0]], dtype=np.float32)
     assert check_existence(Constraints.from_matrix(G, [0.1, 0.2]))
     with pytest.raises(ValueError, match="no non-negative"):
-        Constraints.from_matrix(G, [0.1, 0.3])
+        check_existence(Constraints.from_matrix(G, [0.1, 0.3]))
 
 
 def test_a_row_of_zeros_takes_a_slack_however_large():
@@ -306,9 +308,9 @@ def test_a_row_of_zeros_takes_a_slack_however_large():
 
 
 def test_people_without_weight_cannot_make_a_row_satisfiable():
-    Constraints.from_matrix([[1, -1]])
-    with pytest.raises(ValueError, match="no non-negative"):
-        Constraints.from_matrix([[1, -1]], sample_weight=[1, 0])
+    assert solved(smooth_otf, Constraints.from_matrix([[1, -1]])).converged
+    with pytest.raises(ValueError, match=r"no non-negative.*\['row 0'\]"):
+        solved(smooth_otf, Constraints.from_matrix([[1, -1]], sample_weight=[1, 0]))
 
 
 def test_existence_tells_positive_scores_from_scores_with_a_zero():
@@ -355,9 +357,9 @@ def test_scores_that_satisfy_the_rows_are_never_called_impossible(seed):
 
 def test_a_linear_notion_is_checked_in_a_batch_whose_columns_are_some_people_only():
     people = LinearNotion(lambda s, y: np.array([[1, 1, -1, -1]]), names=["a = b"]).people([0] * 4)
-    assert people.constraints(rows=[0, 2], columns=[1, 3]).names == ("a = b",)
+    solved(smooth_otf, people.constraints(rows=[0, 2], columns=[1, 3]))
     with pytest.raises(ValueError, match=r"\['a = b'\]"):
-        people.constraints(rows=[0, 2], columns=[0, 1])
+        solved(smooth_otf, people.constraints(rows=[0, 2], columns=[0, 1]))
 
 
 @pytest.mark.parametrize("rows", [[4], [-5], np.zeros(3, bool), np.ones(3, bool), [[0, 1]]])
@@ -376,6 +378,7 @@ def test_existence_that_no_scores_can_change_is_not_checked_again():
     assert Constraints.from_matrix([[1, -1, 2]]).always_feasible
     assert not Constraints.from_matrix([[1, 0, 0]]).always_feasible  # only at the edge
     assert not Constraints.from_matrix([[1, -1, 2]], target=[1.0]).always_feasible  # by the total
+    assert not Constraints.from_matrix([[1, 1, 2]]).always_feasible  # with slack only
 
 
 def test_rows_and_columns_without_a_group_in_common_are_refused():
@@ -384,15 +387,73 @@ def test_rows_and_columns_without_a_group_in_common_are_refused():
         by_sex.constraints(rows=[0, 1], columns=[2, 3])
 
 
+def solved(cost, constraints, scores=0.5, **arguments):
+    """Solve a problem of people who are all equally far from one another."""
+    n, m = len(constraints.types), len(constraints.column_types)
+    return cost(np.full(n, scores), otfair.CostMatrix(1.0 - np.eye(n, m)), constraints, **arguments)
+
+
 def test_where_no_scores_are_fair_the_remedy_is_one_that_helps():
-    # Only scores of zero have 1 f + 2 f = 0, and slack cannot be given before a solve.
-    with pytest.raises(ValueError, match=r"\['row 0'\].*for a range, let `target` be inside it"):
-        Constraints.from_matrix([[1.0, 2.0]])
-    within = Constraints.from_matrix([[1.0, 2.0]], target=[1.0])
-    t = otfair.smooth_otf([0.5, 0.5], otfair.CostMatrix(1.0 - np.eye(2)), within, slack=1.0)
-    assert within.matrix @ t.fair_scores <= 2 + 1e-8
-    with pytest.raises(ValueError, match="or allow a `slack`"):
-        otfair.smooth_otf([0.1, 0.1], otfair.CostMatrix(1.0 - np.eye(2)), within)
+    c = Constraints.from_matrix([[1.0, 2.0]])  # only scores of zero have 1 f + 2 f = 0
+    with pytest.raises(ValueError, match=r"\['row 0'\].*or allow a `slack`"):
+        solved(smooth_otf, c)
+    for slack in (1.2, [1.2]):
+        t = solved(smooth_otf, c, slack=slack)
+        assert c.matrix @ t.fair_scores == pytest.approx(1.2)
+    with pytest.raises(ValueError, match="no non-negative"):
+        solved(smooth_otf, c, slack=0.99)  # even all score at the first has 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_rows_that_no_scores_satisfy_are_solved_where_slack_allows_it(seed):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(3, 12)), int(rng.integers(1, 4))
+    X, h, weight = rng.normal(size=(n, 2)), rng.uniform(0.1, 1, n), rng.integers(1, 4, n) * 1.0
+    G = np.vstack([rng.uniform(0.5, 2, n), rng.normal(size=(d - 1, n))])  # one row is positive
+    b = np.append(-rng.uniform(0, 1), np.zeros(d - 1))  # which no scores can meet
+    c = Constraints.from_matrix(G, b, sample_weight=weight)
+    geometry, mass = PointCloud(X), weight * h
+    C = geometry.cost_matrix().numpy()
+    for cost in (exact_otf, smooth_otf, adjusted_otf):
+        with pytest.raises(ValueError, match=r"no non-negative.*'row 0'"):
+            cost(h, geometry, c)
+
+    # As unfair as the scores are now: they cost nothing, and smoothing moves them by little.
+    relaxed = otfair.relaxed_otf(h, geometry, c, 1e-4)
+    now = np.abs(G @ mass - b)
+    assert relaxed.converged
+    assert np.all(np.abs(G @ (weight * relaxed.fair_scores) - b) <= now * (1 + 1e-6) + 1e-9)
+    assert relaxed.transport_cost == pytest.approx(full_lp(C, mass, G, b, now), abs=1e-3 * n)
+
+    nearer = 0.5 * mass  # the other half goes to whom the first row is smallest for
+    nearer[G[0].argmin()] += 0.5 * mass.sum()
+    slack = 1.01 * np.abs(G @ nearer - b)
+    best = full_lp(C, mass, G, b, slack)
+    exact = exact_otf(h, geometry, c, slack=slack)
+    assert exact.value == pytest.approx(best, abs=1e-8)
+    smooth = smooth_otf(h, geometry, c, 1e-4, slack=slack)
+    assert smooth.converged
+    assert smooth.transport_cost == pytest.approx(best, abs=1e-3 * n)
+    assert smooth.transport_cost >= best - 1e-6
+
+
+def test_a_penalty_on_rows_that_no_scores_satisfy_names_them():
+    own = LinearNotion(lambda s, y: np.array([[1.0, 2.0, 3.0]]), names=["all of it"])
+    X, logits = np.eye(3), torch.tensor([0.5, 0.1, -0.2], requires_grad=True)
+    for fitted in (True, False):
+        loss = otfair.OTFLoss(own, 0.1)
+        people = {"index": [0, 1, 2]} if fitted else {"features": X, "sensitive": [0, 1, 2]}
+        loss = loss.fit(X, [0, 1, 2]) if fitted else loss
+        with pytest.raises(ValueError, match=r"no non-negative.*\['all of it'\]"):
+            loss(logits, **people)
+    # A penalty that moves nobody can do with them.
+    assert float(otfair.NormLoss(own)(logits.detach(), None, [0, 1, 2])) > 0
+
+
+def test_group_notions_say_at_once_that_receivers_lack_a_group():
+    people = DemographicParity().people({"sex": list("FFMM")})
+    with pytest.raises(ValueError, match=r"no non-negative.*sex=M.*among the people who receive"):
+        people.constraints(columns=[0, 1])
 
 
 def test_constraints_are_shown_by_name_and_compared_by_identity():

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from sklearn.metrics import roc_auc_score
 
 import otfair
@@ -175,6 +176,18 @@ def test_the_papers_protocol_trains_every_method(monkeypatch, method):
 def test_the_released_codes_factor_follows_epsilon():
     found = [_train.released_scale(epsilon) for epsilon in (1e-4, 1e-2, 0.1, 10.0)]
     assert found == pytest.approx([1e6, 1e4, 1e4, 1e4])
+
+
+def test_the_published_ascent_is_that_of_the_released_code():
+    run = replace(RUN, method="coordinate", protocol="paper", epsilon=1e-3)
+    people = (torch.arange(6.0)[:, None], torch.eye(2)[[0, 0, 0, 1, 1, 1]])
+    logits = torch.linspace(-2, 2, 6)
+    values = []
+    for sweeps in (1, 100):
+        loss, _ = _train._paper_loss(replace(run, sweeps=sweeps))
+        values += [float(loss(logits, *people)), float(loss(logits, *people))]
+    assert values[0] == values[1] == 0  # with one sweep, and no warm start
+    assert values[2] == values[3] > 0
 
 
 def test_converged_post_processing_ends_fair():

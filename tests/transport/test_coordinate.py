@@ -96,3 +96,111 @@ def test_constraints_with_a_target_are_swept_too():
         h, geometry, c, 0.5, solver="coordinate", tol=0, max_sweeps=3000, univariate_tol=1e-13
     )
     assert t.value == pytest.approx(best.value, abs=1e-8)
+
+
+@pytest.mark.parametrize("released", [False, True])
+@pytest.mark.parametrize("factor", [1 / 60, 1e-6, 1e6])
+def test_tolerances_do_not_depend_on_how_rows_are_scaled(factor: float, released: bool):
+    h, X, groups = people(60)
+    c = otfair.DemographicParity().constraints(groups)
+    factors = factor * np.array([1.0, 2.0, 0.5])
+    scaled = otfair.Constraints.from_matrix(factors[:, None] * c.matrix)
+    solver = otfair.Coordinate(released=released)
+    for cost in (otfair.smooth_otf, otfair.relaxed_otf):
+        a, b = (cost(h, otfair.PointCloud(X), some, 0.05, solver=solver) for some in (c, scaled))
+        assert np.abs(a.constraint_duals).max() > 1e-4
+        np.testing.assert_allclose(b.constraint_duals * factors, a.constraint_duals, rtol=1e-6)
+        np.testing.assert_allclose(b.score_duals, a.score_duals, atol=1e-9)
+
+
+def test_tolerances_take_weights_as_copies():
+    h, X, groups = people()
+    weight = np.arange(30) % 3 + 1
+    copies = np.repeat(np.arange(30), weight)
+    for released in (False, True):
+        once, many = (
+            otfair.adjusted_otf(
+                h[rows],
+                otfair.PointCloud(X[rows]),
+                otfair.DemographicParity().constraints(groups[rows], sample_weight=some),
+                0.1,
+                solver=otfair.Coordinate(released=released),
+            )
+            for rows, some in ((np.arange(30), weight), (copies, None))
+        )
+        assert once.value == pytest.approx(many.value, rel=1e-9)
+        each = once.gradient[copies] / weight[copies]
+        np.testing.assert_allclose(each, many.gradient, atol=1e-12)
+
+
+# What the released code returns
+
+
+def test_released_score_duals_are_from_before_the_last_update_of_the_constraint_duals():
+    h, X, groups = people()
+    geometry, c = otfair.PointCloud(X), otfair.DemographicParity().constraints(groups)
+    C, eps = geometry.cost_matrix().numpy(), 0.1
+    for cost in (otfair.smooth_otf, otfair.relaxed_otf):
+        before = np.zeros(len(c))
+        for sweeps in (1, 2, 3):
+            solver = otfair.Coordinate(max_sweeps=sweeps, tol=0, released=True)
+            t = cost(h, geometry, c, eps, solver=solver)
+            lam = eps * (np.log(h) - logsumexp((before @ c.matrix - C) / eps, axis=1))
+            np.testing.assert_allclose(t.score_duals, lam, atol=1e-12)
+            plan = np.exp((lam[:, None] + before @ c.matrix - C) / eps)
+            np.testing.assert_allclose(t.fair_scores, plan.sum(0), atol=1e-12)
+            before = t.constraint_duals
+
+
+def test_one_released_sweep_costs_nothing_and_two_cost_what_one_did_by_default():
+    h, X, groups = people(200)
+    problem = (h, otfair.PointCloud(X), otfair.DemographicParity().constraints(groups), 1e-3)
+    one = otfair.adjusted_otf(*problem, solver="coordinate", max_sweeps=1, released=True)
+    assert one.value == 0
+    assert not one.gradient.any()
+    assert one.smooth.constraint_duals.any()
+    two = otfair.adjusted_otf(*problem, solver="coordinate", released=True)
+    ours = otfair.adjusted_otf(*problem, solver="coordinate", max_sweeps=1)
+    assert two.smooth.iterations == 2
+    assert two.value == pytest.approx(ours.value, rel=0.02)
+    np.testing.assert_allclose(two.gradient, ours.gradient, atol=0.05 * np.abs(ours.gradient).max())
+
+
+def test_the_released_cost_and_its_gradient_leave_out_the_slack():
+    h, X, groups = people()
+    problem = (h, otfair.PointCloud(X), otfair.DemographicParity().constraints(groups), 0.1)
+    a = otfair.adjusted_otf(*problem, solver=otfair.Coordinate(released=True))
+    np.testing.assert_allclose(a.gradient, a.smooth.score_duals - a.relaxed.score_duals, atol=1e-15)
+    assert a.value == pytest.approx(h @ a.gradient)
+
+
+@pytest.mark.parametrize("sweeps", [1, 2, 3, 100])
+@pytest.mark.parametrize("epsilon", ["0.001", "0.01", "0.1"])
+@pytest.mark.parametrize("name", ["pdp", "peo"])
+def test_it_returns_what_the_released_code_does(parity_home, name, epsilon, sweeps):
+    with np.load(parity_home / "released_adult_250.npz") as stored:
+        given = {key: stored[key] for key in ("features", "sensitive", "labels", "logits")}
+        rows = stored[f"{name}/G"].T
+        setting = f"{name}/epsilon={epsilon}/sweeps={sweeps}/"
+        names = ("loss", "gradient", "score_duals", "constraint_duals", "relaxed_score_duals")
+        names += ("relaxed_phi", "relaxed_psi")
+        loss, gradient, lam, mu, kappa, phi, psi = (stored[setting + key] for key in names)
+    h, n, eps = 1 / (1 + np.exp(-given["logits"])), len(rows.T), float(epsilon)
+    factor = (100 / eps if eps <= 0.01 else 1e4) / n
+    notion = {"pdp": otfair.DemographicParity, "peo": otfair.EqualizedOdds}[name](encoded=True)
+    ours = notion.constraints(given["sensitive"], given["labels"])
+    # The notion's own rows, and those of the released code, which are divided by n.
+    for c, unit in ((ours, n), (otfair.Constraints.from_matrix(rows), 1)):
+        a = otfair.adjusted_otf(
+            h, otfair.PointCloud(given["features"]), c, eps,
+            solver=otfair.Coordinate(max_sweeps=sweeps, released=True),
+        )  # fmt: skip
+        close = {"rtol": 1e-5, "atol": 1e-5 * eps}
+        np.testing.assert_allclose(a.smooth.score_duals, lam, **close)
+        np.testing.assert_allclose(a.relaxed.score_duals, kappa, **close)
+        np.testing.assert_allclose(a.smooth.constraint_duals * unit, mu, **close)
+        np.testing.assert_allclose(a.relaxed.constraint_duals * unit, phi - psi, **close)
+        assert factor * a.value == pytest.approx(float(loss), rel=1e-5, abs=1e-9)
+        by_logit = factor * a.gradient * h * (1 - h)
+        size = 1e-4 * np.abs(gradient).max() + 1e-12
+        np.testing.assert_allclose(by_logit, gradient, rtol=0, atol=size)

@@ -5,6 +5,8 @@ from otfair.auditing._features import NO_DISTANCES
 from otfair.auditing._pipeline import audit
 from otfair.auditing._reading import read_control
 from otfair.auditing._results import (
+    Alike,
+    AlikeGroup,
     Cost,
     Curve,
     Finding,

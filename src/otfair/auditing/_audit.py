@@ -142,6 +142,7 @@ def _row(finding: Finding) -> dict[str, object]:
         "violation": v.value, "mean_difference": v.mean_difference, "mean_ratio": v.mean_ratio,
         "rate_difference": v.rate_difference, "rate_ratio": v.rate_ratio,
         "otf_cost": cost.exact, "least_moved": cost.least_moved,
+        "neighbour_gap": None if finding.alike is None else finding.alike.gap,
     }  # fmt: skip
     for name, figure in figures.items():
         e = figure or Estimate(np.nan, np.nan, np.nan)

@@ -17,6 +17,7 @@ from otfair.auditing._audit import Audit
 from otfair.auditing._curves import curves
 from otfair.auditing._features import choose_columns, read_features
 from otfair.auditing._groups import compare, read_notions
+from otfair.auditing._neighbours import Neighbourhood
 from otfair.auditing._precision import measure_precision
 from otfair.auditing._reading import read
 from otfair.auditing._regions import find_regions
@@ -138,12 +139,13 @@ def audit(
     choice = choose_columns(data, drop, keep)
     features = read_features(choice, data.weight)
     with track(None, "audit", 2 * len(comparisons) + 1, verbose=verbose, leave=False) as bar:
-        distances = None
+        distances = near_people = None
         if features is not None:
             distances = Distances(
                 data, features, comparisons, epsilon=epsilon, seed=random_state,
                 reference=reference, seconds=FOR_DISTANCES * time_budget,
             )  # fmt: skip
+            near_people = Neighbourhood(data, features, distances.scale, random_state)
         bar.update()
         counts = draw_counts(len(data), n_bootstrap, random_state)
         findings = []
@@ -157,6 +159,7 @@ def audit(
             finding = Finding(
                 notion=c.notion.name, facts=c.notion, attribute=c.attribute,
                 violation=violation, cost=cost, regions=find_regions(data, features, cost.pairs),
+                alike=None if near_people is None else near_people.of(c, counts),
             )  # fmt: skip
             findings.append(finding)
             bar.update()

@@ -155,6 +155,31 @@ class Region:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AlikeGroup:
+    """How a group is scored beside people who are alike but of another group."""
+
+    group: str  #: What it is called.
+    people: int  #: How many of it were compared with neighbours.
+    gap: Estimate  #: Mean absolute difference of their scores and their neighbours'.
+    more: Estimate  #: Mean difference: positive where theirs are higher.
+    distance: float  #: Mean distance of a neighbour, in units of the typical one.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alike:
+    """How differently people are scored who are alike but of different groups.
+
+    Each is compared with the nearest people of another group, among those whom the notion compares.
+    """
+
+    gap: Estimate  #: Mean absolute difference of scores, over all people compared.
+    people: int  #: How many were compared: all who have such neighbours, or a sample.
+    among: int  #: Among how many neighbours were looked for: all, or a sample.
+    neighbours: int  #: How many neighbours each was compared with, or fewer if there are fewer.
+    groups: tuple[AlikeGroup, ...]  #: The figures of each group.
+
+
+@dataclass(frozen=True, kw_only=True)
 class Finding:
     """Everything about one notion and one attribute."""
 
@@ -164,6 +189,8 @@ class Finding:
     violation: Violation  #: How unfair the scores are.
     cost: Cost  #: What it takes to make them fair.
     regions: tuple[Region, ...]  #: Whose score moves, the clearest first.
+    #: How people are scored who are alike; None for a continuous attribute, or without features.
+    alike: Alike | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ are, so one pass over the costs finds all pairs that matter.
 from __future__ import annotations
 
 import copy
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -47,7 +48,7 @@ class NearPlaces:
         self.distances = self._base  # (K, r), infinite for a type without open places
         self.dense = len(self.types) * self._base.shape[1] <= DENSE_PAIRS
         edges = np.searchsorted(self.types, np.arange(self.columns.n_types + 1)).tolist()
-        self._places = [slice(*ends) for ends in zip(edges, edges[1:])]
+        self._places = [slice(*ends) for ends in pairwise(edges)]
         self.held = np.full(self._base.shape, self.dense)  # (K, r) whether pairs were found
         none = [(places.stop - places.start, self._base.shape[1]) for places in self._places]
         self._pairs: list[Pairs] = [NearPairs(sp.csr_array(shape)) for shape in none]
@@ -91,7 +92,7 @@ class NearPlaces:
         for k, sent in zip(types, mass):
             by_point = np.bincount(self.rows, sent, self._left.shape[1])
             out[self._places[k]] = self._pairs[k].send(by_point / self._left[k])
-        return out * self.weight * self.open
+        return np.asarray(out * self.weight * self.open)
 
     def own(self, places: np.ndarray) -> np.ndarray | sp.csr_array:
         """Distance C - epsilon log w from row people to single places, (a, n), all or the near."""

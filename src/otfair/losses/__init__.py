@@ -2,8 +2,9 @@
 
 from otfair.losses._barycenter import BarycenterLoss
 from otfair.losses._base import Diagnostics, FairnessLoss, as_loss, loss_class
+from otfair.losses._correlation import CorrelationLoss
 from otfair.losses._norm import NormLoss
 from otfair.losses._otf import OTFLoss, cloud
 
 # The penalties that classifiers know by name, in the order in which they are listed to users.
-LOSSES: tuple[type[FairnessLoss], ...] = (OTFLoss, NormLoss, BarycenterLoss)
+LOSSES: tuple[type[FairnessLoss], ...] = (OTFLoss, NormLoss, CorrelationLoss, BarycenterLoss)

@@ -41,7 +41,7 @@ class Diagnostics:
 
 
 class FairnessLoss(nn.Module, ABC):
-    """What the penalties have in common; use `OTFLoss`, `NormLoss` or `BarycenterLoss`."""
+    """What the penalties have in common; use a subclass, such as `OTFLoss`."""
 
     name: ClassVar[str]  # as a `regularizer`, and on the command line
     title: ClassVar[str]  # for readers

@@ -20,6 +20,13 @@ from otfair.metrics._differences import (
     read_groups,
 )
 from otfair.metrics._limits import LimitWarning, people_needed
+from otfair.metrics._neighbours import (
+    Crowd,
+    Gaps,
+    find_gaps,
+    neighbour_gap,
+    neighbour_gap_by_group,
+)
 from otfair.metrics._precision import PrecisionDifferenceOf
 from otfair.metrics._rates import Rate, Spread, group_rates, spread_of
 from otfair.metrics._scorers import (

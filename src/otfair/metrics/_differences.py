@@ -248,20 +248,30 @@ def read_groups(
     return groups, [c for c in columns if kinds[str(c.name)] is Kind.NUMBER], known
 
 
+def only_groups(
+    sensitive_features: Array, categorical: Columns, why: str
+) -> tuple[list[Attribute], np.ndarray]:
+    """Return the columns, all of which must be groups, and who has a value in each, (n,)."""
+    groups, others, known = read_groups(sensitive_features, categorical=categorical)
+    if others:
+        values, name = others[0].values, others[0].name
+        raise ValueError(
+            f"sensitive column {name!r} holds numbers ({len(np.unique(values))} distinct "
+            f"ones, from {values.min():.6g} to {values.max():.6g}), but {why}. Bin the column, for "
+            f"example with `pandas.cut`, name it in `categorical={name!r}` if its numbers are "
+            "names of groups, or leave it out."
+        )
+    return groups, known
+
+
 def _read(
     given: dict[str, Array], threshold: float, sample_weight: Array, categorical: Columns
 ) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
     """Return the groups of each column, decisions and weights."""
     same_people({**given, "sample_weight": sample_weight})
-    groups, others, known = read_groups(given["sensitive_features"], categorical=categorical)
-    if others:
-        values, name = others[0].values, others[0].name
-        raise ValueError(
-            f"sensitive column {name!r} holds numbers ({len(np.unique(values))} distinct "
-            f"ones, from {values.min():.6g} to {values.max():.6g}), but differences of decisions "
-            "are between groups. Bin the column, for example with `pandas.cut`, name it in "
-            f"`categorical={name!r}` if its numbers are names of groups, or leave it out."
-        )
+    groups, known = only_groups(
+        given["sensitive_features"], categorical, "differences of decisions are between groups"
+    )
     n = len(known)
     h, weight = read_scores(given["scores"], n), check_weight(sample_weight, n).cpu().numpy()
     if not math.isfinite(threshold):

@@ -66,7 +66,7 @@ class OTFClassifier(FairClassifier):
         logistic regression in dataset mode.
     epsilon : float, default=1e-3
         Smoothing of the OTF cost.
-    regularizer : {"otf", "norm", "barycenter"} or FairnessLoss, default="otf"
+    regularizer : {"otf", "norm", "correlation", "barycenter"} or FairnessLoss, default="otf"
         The penalty: its name, or a loss of this library made for `notion`.
     max_violation : float, default=None
         Overrides `alpha`: the weakest regularisation with which the violation stays below this

@@ -85,6 +85,7 @@ class People:
         out = Constraints(
             types=like_input(givers.types, self.as_tensor),
             vectors=like_input(vectors, self.as_tensor),
+            strata=like_input(self.strata[keep], self.as_tensor),
             target=like_input(self.target[keep], self.as_tensor),
             names=tuple(n for n, k in zip(self.names, kept) if k),
             dropped=tuple(n for n, k in zip(self.names, kept) if not k),
@@ -101,10 +102,12 @@ class People:
             out = out.at_rates(free.of(givers.mass), free=free)
         if "precision" in self.kinds and not out.always_feasible:
             return replace(out, always_feasible=self._feasible_at_any_rate(out))
-        # Where the target is zero, positive fair scores of one total are so for every other.
-        if not out.always_feasible and check_existence(out) and not bool(self.target.any()):
-            return replace(out, always_feasible=True)
-        return out
+        # Where the target is zero, positive fair scores of one total are so for every other. Else a
+        # user's own rows are left to the solver, which knows the total, and the slack.
+        own = "fixed" in self.kinds
+        if out.always_feasible or (own and bool(self.target.any())):
+            return out
+        return replace(out, always_feasible=check_existence(out, throw=not own))
 
     def _feasible_at_any_rate(self, constraints: Constraints) -> bool:
         """Whether positive scores are known to be fair; if not, a solver looks at its own rates."""
@@ -114,10 +117,7 @@ class People:
         )
         if set(self.kinds) != {"precision"} or not shared:
             return False  # which hangs on the rates
-        try:
-            return check_existence(constraints)  # those at one rate can be scaled to another
-        except ValueError:
-            return False
+        return check_existence(constraints, throw=False)  # one rate can be scaled to another
 
     @property
     def _always_feasible(self) -> bool:
@@ -262,6 +262,7 @@ class Constraints:
 
     types: Array = field(repr=False)  #: Type of each person, (n,).
     vectors: Array = field(repr=False)  #: Column of G of each type, (d, K).
+    strata: Array = field(repr=False)  #: Whether a row speaks of people of a type, (d, K).
     target: Array = field(repr=False)  #: b, (d,): what G f must equal.
     names: tuple[str, ...]  #: Of the rows, such as ``"sex=Female | y=1"``.
     dropped: tuple[str, ...]  #: Rows of which this sample can't speak: their group is absent.
@@ -368,7 +369,7 @@ class Constraints:
         Returns
         -------
         Constraints
-            They are checked to allow some scores.
+            Whether any scores satisfy them is for a solver to say, which knows the slack.
 
         Examples
         --------
@@ -507,6 +508,7 @@ def check_existence(
     total: float | None = None,
     slack: np.ndarray | None = None,
     caps: np.ndarray | None = None,
+    throw: bool = True,
 ) -> bool:
     """Raise unless non-negative scores satisfy the constraints; tell whether positive ones do.
 
@@ -541,16 +543,18 @@ def check_existence(
     missed = linprog(
         np.repeat([0.0, 1.0, 0.0], [K, d, 1]), **program, bounds=[(0, None)] * (K + d) + [(0, 0)]
     )
+    if missed.fun > 1e-7 and not throw:
+        return False
     if missed.fun > 1e-7:
         bad = [constraints.names[c] for c in np.flatnonzero(missed.x[K:-1] > 1e-8)]
-        given, remedy = "", "; for a range, let `target` be inside it"
+        given, remedy = "", ""
         limit = "" if caps is None else " of at most one"
         if total is not None:
             given, remedy = f" with the total of these scores, {total:.6g}", ", or allow a `slack`"
         raise ValueError(
-            f"no non-negative scores{limit} satisfy the constraint(s) {bad}{given}. Check the sign and "
-            "`target` of these rows and that every group they name is among the people who receive "
-            f"score{remedy}."
+            f"no non-negative scores{limit} satisfy the constraint(s) {bad}{given}. Check the sign "
+            "and `target` of these rows and that every group they name is among the people who "
+            f"receive score{remedy}."
         )
     lowest = linprog(  # the presolve of HiGHS calls rows infeasible that repeat up to rounding
         np.repeat([0.0, -1.0], [K + d, 1]), **program, options={"presolve": False},

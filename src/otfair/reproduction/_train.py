@@ -30,7 +30,7 @@ from otfair.notions import Constraints, as_notion
 from otfair.reproduction._plan import EPSILON, NOTIONS, Run
 from otfair.reproduction._store import Result
 from otfair.tables import TableEncoder
-from otfair.transport import adjusted_otf, exact_otf
+from otfair.transport import Coordinate, adjusted_otf, exact_otf
 
 BATCH, EPOCHS, LEARNING_RATE = 1000, 100, 1e-3  # of the paper
 PAPER = {
@@ -182,8 +182,8 @@ def _paper_loss(run: Run) -> tuple[FairnessLoss, float]:
     if run.method == "barycenter":
         return BarycenterLoss(notion), BETA
     if run.method == "coordinate":
-        options = {"solver": "coordinate", "max_sweeps": run.sweeps, "warm_start": False}
-        loss = OTFLoss(notion, run.epsilon, **options)  # type: ignore[arg-type]
+        as_released = Coordinate(max_sweeps=run.sweeps, released=True)
+        loss = OTFLoss(notion, run.epsilon, solver=as_released, warm_start=False)
         return loss, released_scale(run.epsilon)
     loss = OTFLoss(notion, run.epsilon, tol=RESIDUAL)
     return loss, OTF_SCALE[run.dataset, run.columns[0], run.notion]

@@ -83,8 +83,7 @@ class Pairs:
 
 def solve_exact_bounded(plain: TransportProblem, slack: np.ndarray) -> Transport:
     """Solve min <C, P> s.t. P 1 = m, |G P'1 - b| <= slack, P'1 <= caps, certified by the gap."""
-    problem = PlaceProblem(plain)
-    problem = problem.with_slack(slack)  # type: ignore[assignment]
+    problem = PlaceProblem(plain).with_slack(slack)
     d, unit = len(problem.target), _typical(problem)
     mu, beta, margin = _start(problem, unit)
     lowest, pairs = _price(problem, mu, beta, margin)

@@ -250,8 +250,11 @@ def adjusted_otf(
     above = unfairness > np.maximum(allowed, 1e-12 * problem.size[: len(allowed)])
     smooth = _solve(problem, allowed, method, first, throw)
     # Scores that are fair already make the two problems one: start where the first one ended.
-    near = second if above.any() else smooth
+    released = isinstance(method, Coordinate) and method.released  # which has no warm start
+    near = second if above.any() or released else smooth
     relaxed = _solve(smooth.problem, np.maximum(allowed, unfairness), method, near, throw)
+    if released:
+        return _as_released(smooth, relaxed)
 
     finer = relaxed.problem
     mu, nu = finer.extended(smooth.mu), relaxed.mu
@@ -268,6 +271,14 @@ def adjusted_otf(
     slope, moved = (torch.as_tensor(v, device=geometry.device) for v in (price, difference))
     gradient = problem.weight * (moved + slope[problem.row_types])
     return AdjustedTransport(smooth, relaxed, value, problem.like(gradient))
+
+
+def _as_released(smooth: Transport, relaxed: Transport) -> AdjustedTransport:
+    """Return the loss of the released code, whose duals are constants: the slack has no part."""
+    problem, difference = smooth.problem, smooth.prices - relaxed.prices  # (n,)
+    moved = torch.as_tensor(difference, device=problem.weight.device)
+    value = float(problem.mass @ difference)
+    return AdjustedTransport(smooth, relaxed, value, problem.like(problem.weight * moved))
 
 
 def _smooth_problem(
