@@ -17,11 +17,12 @@ from otfair.notions import Constraints, Rates
 from otfair.transport._results import Transport
 
 REACH = 4.0  # by how much logits of rates are shifted from those of the scores' own, at most
-LOOKS = {1000: 33, 10**18: 9}  # how many shifts are looked at for up to so many people
-BASINS = 3  # of the lowest that these show, which are followed to their bottom
+MANY = 1000  # people, of whom each look takes time
+# For fewer and for more: how many shifts are looked at, how many of the lowest basins that these
+# show are followed to their bottom, and what share of the cost may be left on the table.
+FEW_LOOKS, MANY_LOOKS = (33, 3, 1e-9), (9, 1, 1e-5)
 ROUNDS = 40  # of narrowing a basin down
 NARROW = 1e-8  # interval of logits that is not looked into
-CLOSE = 1e-9  # of the cost at the scores' own rates, that may be left on the table
 
 
 def at_own_rates(scores: Array, constraints: Constraints) -> Constraints:
@@ -96,15 +97,15 @@ def cheapest(
     first = look(0.0)
     if not first.value > 0:  # fair as they are
         return first.solved
-    count = next(c for most, c in LOOKS.items() if len(constraints.types) <= most)
+    count, followed, close = FEW_LOOKS if len(constraints.types) <= MANY else MANY_LOOKS
     shifts = np.linspace(-REACH, REACH, count)
     looks = [first if shift == 0 else look(shift) for shift in shifts]
-    enough = CLOSE * first.value
+    enough = close * min(one.value for one in looks)
     inner = range(1, len(looks) - 1)
     around = [looks[k - 1 : k + 2] for k in inner]
     basins = [three for three in around if three[1].value == min(one.value for one in three)]
     found = list(looks)
-    for low, middle, high in sorted(basins, key=lambda three: three[1].value)[:BASINS]:
+    for low, middle, high in sorted(basins, key=lambda three: three[1].value)[:followed]:
         found.append(_descend(look, low, middle, high, enough))
     return min(found, key=lambda one: one.value).solved
 

@@ -23,7 +23,7 @@ MARGIN_BINS = 16  # that divide people of one type and choice
 TOLERANCE = 1e-9  # of the gap, a unit of score
 TOLL = 1e-6  # on whatever leaves its type, so that of plans that cost the same one moves least
 BLOCK = 100_000  # people looked at at once
-SEARCHED = 1000  # people by whom the cheapest rate is found
+SEARCHED = 400_000  # distances between people and types by which the cheapest rate is found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,13 +69,14 @@ def representatives(people: People, h: np.ndarray, rows: np.ndarray) -> tuple[Pe
 def at_cheapest_rate(people: People, h: np.ndarray, D: np.ndarray) -> tuple[People, float | None]:
     """Return people whose groups must have the precision that is cheapest to reach, and which.
 
-    It is found from some people who stand for all: near its least, a cost hardly depends on it.
+    In large tables it is found from some people who stand for all.
     """
     if people.rates is None:
         return people, None
     if not bool(people.rates.isnan().any()):
         return people, float(people.rates[0])
-    some = stratified_sample(people.types.numpy(), len(people.type_names), SEARCHED, seed=[0])
+    K = len(people.type_names)
+    some = stratified_sample(people.types.numpy(), K, SEARCHED // K, seed=[0])
     few, scores = representatives(people, h, some)
     found = exact_otf(scores, CostMatrix(D[some]), type_constraints(few)).problem.constraints.rates
     if not found:  # no two groups can be compared
