@@ -18,12 +18,12 @@ from torch import Tensor
 from otfair.geometry._distances import SoftDistances
 from otfair.geometry._pairs import HIGHEST, AllPairs, NearPairs, Pairs
 
-FAR = -40.0  # log of the share of a type below which a place does not count
+FAR = -28.0  # log of the share of a type below which a place does not count
 DENSE_PAIRS = 2**23  # up to which all pairs are held, in matrices, and beyond which near ones are
-MAX_PAIRS = 2**28  # near ones of a type that are held: about 5 GiB
+MAX_PAIRS = 2**27  # near ones of a type that are held: about 2.5 GiB
 # What is left of a type must be a share of its distance above these, or else digits are lost, or
 # places that count now are not among the near ones.
-LEFT_OF_ALL, LEFT_OF_NEAR = 1e-280, 1e-3
+LEFT_OF_ALL, LEFT_OF_NEAR = 1e-280, 1e-2
 
 
 class NearPlaces:
@@ -69,7 +69,6 @@ class NearPlaces:
             weight = (new.weight * new.open)[self._places[k]]
             if not weight.any():
                 new._find(k, np.arange(len(new._left[k])), far=-np.inf)
-                new._left[k] = 0.0
                 continue
             new._left[k] = np.where(new.held[k], new._pairs[k].sum(weight), 1.0)
             few = (new._left[k] < least).nonzero()[0]
@@ -181,13 +180,15 @@ class NearPlaces:
                 "people, or pass `bounded=False`."
             )
         self._base[k, points] = base.cpu().numpy() * soft.epsilon
-        self._left[k, points], self.held[k, points] = 1.0, True
+        self.held[k, points] = True
         self._pairs[k] = self._pairs[k].replaced(points, pairs)
+        # Not quite one, as far places are left out.
+        self._left[k, points] = self._pairs[k].sum((self.weight * self.open)[places])[points]
 
 
 def _near(e: Tensor, far: float) -> sp.csr_array:
     """Return the exponents of a block above a number."""
     near = e > far
-    point = torch.nonzero(near)[:, 1].cpu().numpy()
-    ends = near.sum(1).cumsum(0).cpu().numpy()
-    return sp.csr_array((e[near].cpu().numpy(), point, np.append(0, ends)), tuple(e.shape))
+    point = torch.nonzero(near)[:, 1].to(torch.int32).cpu().numpy()
+    ends = near.sum(1).cumsum(0).to(torch.int32).cpu().numpy()
+    return sp.csr_array((e[near].cpu().numpy(), point, np.append(np.int32(0), ends)), tuple(e.shape))
