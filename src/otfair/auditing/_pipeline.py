@@ -30,6 +30,7 @@ from otfair.notions import Notion, PredictiveParity
 from otfair.tables import Columns, as_columns, is_number, same_people
 
 LIBRARIES = ("otfair", "numpy", "scipy", "torch", "pandas", "scikit-learn")
+BOUNDED_PEOPLE = 3000  # up to which bounds take seconds
 FOR_DISTANCES = 0.6  # of the time budget; the rest is for checking, solving and resampling
 
 
@@ -54,6 +55,7 @@ def audit(
     random_state: int = 0,
     time_budget: float = 300.0,
     reference: int | None = None,
+    bounded: bool | None = None,
     title: str = "",
     verbose: bool = False,
 ) -> Audit:
@@ -99,6 +101,10 @@ def audit(
         and the result says what this adds to the cost.
     reference : int, default=None
         Size of that sample, to have the same one on every machine.
+    bounded : bool, default=None
+        Whether nobody may end with a score above one, so that the plan is a proposal and not only
+        a measure; by default, for up to 3000 people. More of them take minutes, and memory for the
+        distances between all.
     title : str, default=""
         Title of the report, such as what was scored, by which model and when.
     verbose : bool, default=False
@@ -147,6 +153,8 @@ def audit(
             )  # fmt: skip
             near_people = Neighbourhood(data, features, distances.scale, random_state)
         bar.update()
+        within = len(data) <= BOUNDED_PEOPLE if bounded is None else bounded
+        between = distances.between() if distances is not None and within else None
         counts = draw_counts(len(data), n_bootstrap, random_state)
         findings = []
         for c in comparisons:
@@ -155,7 +163,7 @@ def audit(
             violation = measure(data, c, threshold, counts)
             bar.update()
             near = None if distances is None else distances.of(c)
-            cost = cost_of_fairness(data, c, near, counts)
+            cost = cost_of_fairness(data, c, near, between, counts)
             finding = Finding(
                 notion=c.notion.name, facts=c.notion, attribute=c.attribute,
                 violation=violation, cost=cost, regions=find_regions(data, features, cost.pairs),
@@ -184,6 +192,7 @@ def audit(
             "random_state": int(random_state),
             "time_budget": float(time_budget),
             "reference": None if reference is None else int(reference),
+            "bounded": within,
             "skip_unscored": bool(skip_unscored),
             "notions": sorted({c.notion.name for c in comparisons}),
             "control": [str(c.name) for c in data.controls],

@@ -131,6 +131,8 @@ class Cost:
     #: The largest correlation with such an attribute that is left after the plan.
     left: float | None = None
     piled: float | None = None  #: The most score that one person would hold after it.
+    #: Whether nobody may hold more than a score of one, so that the plan is a proposal.
+    bounded: bool = False
     types: tuple[str, ...] = ()  #: Names of the types of people that flows are between.
     flows: tuple[Flow, ...] = ()  #: Score between types, the largest first.
     pairs: Pairs | None = None  #: Score between people.

@@ -90,6 +90,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="resamples of people for intervals (default 200)")  # fmt: skip
     add("--time-budget", type=positive, default=300.0, metavar="SECONDS",
         help="for large tables, which are then sampled (default 300)")  # fmt: skip
+    add("--bounded", action=argparse.BooleanOptionalAction, default=None,
+        help="whether nobody may end with a score above one (default: for up to 3000 people)")  # fmt: skip
     add("--seed", type=int, default=0, help="of what is sampled (default 0)")
     add("--title", metavar="TEXT", help="of the report (default: the score and the table)")
     add("-o", "--output", type=Path, metavar="FILE",
@@ -148,6 +150,7 @@ def run(options: argparse.Namespace) -> Outcome:
             n_bootstrap=options.bootstrap,
             random_state=options.seed,
             time_budget=options.time_budget,
+            bounded=options.bounded,
             verbose=True,
         )
         title = options.title or f"{options.score} of {Path(table.source).name}"

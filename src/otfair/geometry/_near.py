@@ -191,4 +191,6 @@ def _near(e: Tensor, far: float) -> sp.csr_array:
     near = e > far
     point = torch.nonzero(near)[:, 1].to(torch.int32).cpu().numpy()
     ends = near.sum(1).cumsum(0).to(torch.int32).cpu().numpy()
-    return sp.csr_array((e[near].cpu().numpy(), point, np.append(np.int32(0), ends)), tuple(e.shape))
+    return sp.csr_array(
+        (e[near].cpu().numpy(), point, np.append(np.int32(0), ends)), tuple(e.shape)
+    )

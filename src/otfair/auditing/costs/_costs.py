@@ -22,6 +22,7 @@ from otfair.auditing.costs._solving import (
     at_cheapest_rate,
     representatives,
     solve,
+    solve_bounded,
     type_constraints,
 )
 from otfair.geometry import CostMatrix
@@ -31,9 +32,16 @@ from otfair.transport import TransportError, adjusted_otf, exact_otf
 
 
 def cost_of_fairness(
-    data: AuditData, comparison: Comparison, distances: TypeDistances | None, counts: np.ndarray
+    data: AuditData,
+    comparison: Comparison,
+    distances: TypeDistances | None,
+    between: np.ndarray | None,
+    counts: np.ndarray,
 ) -> Cost:
-    """Return the costs of fairness under one notion for one attribute, or why there are none."""
+    """Return the costs of fairness under one notion for one attribute, or why there are none.
+
+    With the distances between all people, (n, n), nobody may end with more than a score of one.
+    """
     people, w = comparison.people, data.weight
     h = np.maximum(data.scores, MIN_SCORE)
     cost = Cost(least_moved=_least_moved(people, h, counts), rate=comparison.rate)
@@ -44,12 +52,15 @@ def cost_of_fairness(
     try:
         people, rate = at_cheapest_rate(people, h, distances.nearest)
         cost = replace(cost, rate=rate)
-        solved = solve(people, h, distances.nearest)
-        if distances.reference is not None:
+        if between is not None:
+            solved = solve_bounded(people, h, between)
+        else:
+            solved = solve(people, h, distances.nearest)
+        if distances.reference is not None and between is None:
             sampling = extrapolate_cost(people, h, distances, solved)
     except TransportError as error:
         return replace(cost, failure=f"no cheapest plan was found: {error}")
-    pairs, shown = _pairs(comparison, solved.plan, distances, total)
+    pairs, shown = _pairs(comparison, solved, distances, total)
     moved = float(pairs.mass.sum())
     received, given = (
         np.bincount(who, pairs.mass, len(h)) for who in (pairs.receiver, pairs.giver)
@@ -58,7 +69,11 @@ def cost_of_fairness(
     exact = _interval(people, solved, w * h, distances.nearest, counts)
     exact = exact if sampling is None else _combined(exact, sampling)
     try:
-        smooth = _smooth(people, h, distances, exact.value)
+        if between is not None:
+            given = (h, CostMatrix(between, scale=None), people.constraints(), distances.epsilon)
+            smooth = adjusted_otf(*given, bounded=True).value / total
+        else:
+            smooth = _smooth(people, h, distances, exact.value)
     except TransportError as error:
         failure = f"no smooth cost was found: {error}"
     return replace(
@@ -67,10 +82,13 @@ def cost_of_fairness(
         plan=float(pairs.mass @ pairs.distance),
         gap=solved.gap / total,
         smooth=smooth,
-        smoothed=len(distances.soft_rows),
+        smoothed=len(distances.soft_rows if between is None else h),
+        bounded=between is not None,
         moved=moved,
         distance=exact.value / moved if moved else 0.0,
-        destinations=len(h) if distances.reference is None else len(distances.reference),
+        destinations=len(h)
+        if between is not None or distances.reference is None
+        else len(distances.reference),
         sampling=None if sampling is None else (sampling.low, sampling.high),
         bins=comparison.bins,
         left=_correlation_left(data, comparison, fair) if comparison.bins else None,
@@ -133,7 +151,7 @@ def _interval(
 ) -> Estimate:
     """Return the cost of a plan per unit of score, with its interval."""
     K = D.shape[1]
-    paid = (solved.plan * D).sum(1)  # (n,)
+    paid = (solved.plan * D).sum(1) if solved.paid is None else solved.paid  # (n,)
     rows = [
         by_cell(people.types.numpy(), K, people.weight.numpy()),
         sp.csr_array(np.stack([mass, paid])),
@@ -165,14 +183,23 @@ def _lagrangian(
 
 
 def _pairs(
-    comparison: Comparison, plan: sp.csr_array, distances: TypeDistances, total: float
+    comparison: Comparison, solved: Solution, distances: TypeDistances, total: float
 ) -> tuple[Pairs, tuple[str, ...]]:
     """Return who gives to whom, and names of the types that are shown."""
-    coo = plan.tocoo()
-    i, k = coo.coords
-    crosses = (k != comparison.people.types.numpy()[i]) & (coo.data > MIN_SCORE)
-    i, k, mass = i[crosses], k[crosses], coo.data[crosses] / total
-    receiver, distance = distances.person[i, k], distances.nearest[i, k].astype(np.float64)
+    types = comparison.people.types.numpy()
+    if solved.between is not None and solved.distance is not None:
+        plan = solved.between
+        i, receiver = plan.coords
+        distance = solved.distance
+        crosses = i != receiver
+    else:
+        plan = solved.plan.tocoo()
+        i, k = plan.coords
+        receiver, distance = distances.person[i, k], distances.nearest[i, k].astype(np.float64)
+        crosses = k != types[i]
+    crosses &= plan.data > MIN_SCORE
+    i, receiver, distance = i[crosses], receiver[crosses], distance[crosses]
+    mass = plan.data[crosses] / total
     order = np.lexsort([i, distance, -mass])
     i, receiver, mass, distance = (x[order] for x in (i, receiver, mass, distance))
     shown = type_people(comparison.strata, [comparison.groups], comparison.people.weight)

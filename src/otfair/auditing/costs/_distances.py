@@ -23,6 +23,7 @@ MEDIAN_OF = 2_000  # people, for the typical distance
 TIMED = 1_000  # people on each side, to see how fast distances are
 MIN_REFERENCE = 512  # people of a reference sample
 SINGLE = 20_000_000  # distances; of more, each is kept to seven digits
+MAX_BETWEEN = 2 * 2**30  # bytes of distances between all people
 MAX_SOFT = 4_000_000  # soft distances; of more, those of some people
 
 
@@ -92,6 +93,16 @@ class Distances:
         parts = np.zeros(count, dtype=np.int64)
         parts[fine] = comparison.people.types.numpy()
         return self._last[1].merged(parts, len(comparison.people.type_names))
+
+    def between(self) -> np.ndarray:
+        """Return the distances between all people, (n, n)."""
+        if 8 * self.n**2 > MAX_BETWEEN:
+            raise MemoryError(
+                f"the distances between {self.n} people take {8 * self.n**2 / 2**30:.1f} GiB; pass "
+                "`bounded=False`, or a sample of the people."
+            )
+        everybody = self.features.encode(np.arange(self.n))
+        return np.asarray(PointCloud(everybody, scale=self.scale).cost_matrix().numpy())
 
     def to_types(self, types: np.ndarray, count: int) -> TypeDistances:
         """Measure from all people to each of `count` types, through a sample if one is needed."""

@@ -35,6 +35,11 @@ class Solution:
     duals: np.ndarray  # (d,) of the constraints
     price: np.ndarray  # (K,) what a unit of score is worth at each type, g_k'mu
     gap: float = np.inf  # by how much it may be dearer than the optimum, the toll included
+    # Where nobody may receive more than one: who gives to whom, (n, n), how far that is, and what
+    # each person adds to the cost, their own bound included, (n,).
+    between: sp.coo_array | None = None
+    distance: np.ndarray | None = None
+    paid: np.ndarray | None = None
 
 
 def type_constraints(people: People) -> Constraints:
@@ -91,6 +96,33 @@ def solve(people: People, h: np.ndarray, D: np.ndarray) -> Solution:
     # The toll is not part of the value; prices that it moved prove a little less: part of the gap.
     bound = lower_bound(D, people.weight.numpy() * h, found.price)
     return replace(found, gap=max(0.0, found.value - bound))
+
+
+def solve_bounded(people: People, h: np.ndarray, cost: np.ndarray) -> Solution:
+    """Solve exactly between people, (n, n), none of whom may end with more than a score of one."""
+    types, w = people.types.numpy(), people.weight.numpy()
+    toll = np.where(types[:, None] != types, TOLL, TOLL / 2)  # people who are alike don't swap
+    np.fill_diagonal(toll, 0.0)
+    tolled = CostMatrix(cost + toll, scale=None)
+    t = exact_otf(h, tolled, people.constraints(), bounded=True)
+    plan = sp.coo_array(t.plan(sparse=True))
+    i, j = plan.coords
+    distance, bounds = cost[i, j], np.asarray(t.bound_duals)
+    price = np.asarray(t.problem.all_vectors.T @ t.mu[: len(t.constraint_duals)])
+    value = float(plan.data @ distance)
+    least = (cost - price[types] - bounds).min(1)
+    lower = float((w * h) @ least + w @ bounds)
+    shape, n = (len(h), len(people.type_names)), len(h)
+    return Solution(
+        plan=sp.csr_array((plan.data, (i, types[j])), shape),
+        value=value,
+        duals=np.asarray(t.constraint_duals),
+        price=price,
+        gap=max(0.0, value - lower),
+        between=plan,
+        distance=distance,
+        paid=np.bincount(i, plan.data * (distance - bounds[j]), n) + w * bounds,
+    )
 
 
 def _tolled(D: np.ndarray, types: np.ndarray) -> np.ndarray:
