@@ -16,10 +16,10 @@ from torch import Tensor, nn
 from otfair._io.progress import track
 from otfair.losses import FairnessLoss
 from otfair.metrics import ViolationOf
+from otfair.models._balance import HALF_WITHIN, HALVINGS, Balance, halve_each
 from otfair.models._lbfgs import Objective, minimize
 from otfair.notions import People
 
-HALVINGS, HALF_WITHIN = 8, 0.03  # trainings at most to find the balance, and how nearly to halve
 RESIDUAL = 1e-10  # of the penalty's solver: near fairness, more would hide the violation left
 BALANCE_BATCH = 2000  # people by whom it is found in batch mode
 SETTLED = 1e-3  # relative decrease over ten epochs below which Adam has converged
@@ -94,7 +94,7 @@ class Training:
             return 0.0
         return self.violation_of(expit(model.logits(self.X)))
 
-    def balance(self, free: Line, *, max_iter: int, tol: float) -> float:
+    def balance(self, free: Line, *, max_iter: int, tol: float) -> Balance:
         """Give the penalty the factor with which alpha = 1/2 halves the violation; returns it.
 
         `free` is the model without penalty. Where its violation is zero, or can't be halved, the
@@ -108,8 +108,11 @@ class Training:
             rows = np.random.default_rng(0).permutation(len(self.y))[:BALANCE_BATCH]
             features, people = self.batches
             batch = (features[rows], people.take(rows))
-            return self.loss.balance_(logits[rows], self.y[rows], *batch)
+            self.loss.balance_(logits[rows], self.y[rows], *batch)
+            return self.loss.balances
         alike = self.loss.balance_(logits, self.y)
+        if len(self.loss.parts) > 1:
+            return self._balance_parts(free, max_iter=max_iter, tol=tol)
         before = self.violation(free)
         if not before > 1e-9:
             return alike
@@ -133,6 +136,24 @@ class Training:
             bracketed = np.isfinite(weak) and np.isfinite(strong)
             self.loss.balance.fill_(np.exp(guess) if bracketed else alike)
         return float(self.loss.balance)
+
+    def _balance_parts(self, free: Line, *, max_iter: int, tol: float) -> Balance:
+        """Give each part the factor with which alpha = 1/2 halves its violation."""
+        loss, h = self.loss, expit(free.logits(self.X))
+        assert loss is not None
+        violations = {part.name: ViolationOf(part.people) for part in loss.parts}
+        before = {name: of(h) for name, of in violations.items()}
+
+        def shares_at(factors: dict[str, float]) -> dict[str, float]:
+            loss.balances = factors
+            found = self.descend(0.5, free.weights, max_iter=min(max_iter, 100), tol=10 * tol)
+            h = expit(found.logits(self.X))
+            return {n: of(h) / before[n] for n, of in violations.items() if before[n] > 1e-9}
+
+        alike = loss.balances
+        if isinstance(alike, dict) and any(size > 1e-9 for size in before.values()):
+            loss.balances = halve_each(shares_at, alike)
+        return loss.balances
 
     def objective(self, alpha: float) -> Objective:
         """Return the function of the linear model's weights that `descend` minimises."""

@@ -24,6 +24,7 @@ from otfair.notions._demographic_parity import DemographicParity
 from otfair.notions._equalized_odds import EqualizedOdds, EqualOpportunity, PredictiveEquality
 from otfair.notions._gaps import known_people, known_sensitive
 from otfair.notions._linear import LinearNotion
+from otfair.notions._parts import Part, Weigh, attributes_of, check_weigh, parts_of
 
 # The notions that `as_notion` knows by name, in the order in which they are listed to users.
 NOTIONS: tuple[type[GroupNotion], ...] = (
