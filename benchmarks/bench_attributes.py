@@ -145,7 +145,9 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
             out.append(dict(zip(KEY, key)) | {"share": share} | at(curve, share).to_dict())
     kept = ["table", "people", "notion", "method"]
     found = pd.DataFrame(out).groupby([*kept, "share"])[["train_auc", "test_auc"]]
-    mean = found.mean().unstack("share")[[(p, s) for p in ("train_auc", "test_auc") for s in SHARES]]
+    mean = found.mean().unstack("share")[
+        [(p, s) for p in ("train_auc", "test_auc") for s in SHARES]
+    ]
     mean["splits", ""] = rows.groupby(kept)["split"].nunique()
     return mean.round(4)
 
@@ -154,7 +156,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tables", nargs="*", metavar="DATASET:COLUMN,...")
     parser.add_argument("--notions", nargs="+", choices=NOTIONS, default=list(NOTIONS))
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=["norm", "people", "attributes"])  # fmt: skip
+    compared = ["norm", "people", "attributes"]
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=compared)
     parser.add_argument("--splits", type=int, default=1)
     parser.add_argument("-n", type=int, default=10**9, help="people to train on, at most")
     parser.add_argument("-o", "--output", type=Path, required=True, help="CSV, added to")
@@ -172,7 +175,9 @@ def main() -> None:
         made = pd.DataFrame([dict(zip(KEY, key)) | row for row in path(table, notion, method)])
         rows = made if rows.empty else pd.concat([rows, made], ignore_index=True)
         rows.to_csv(chosen.output, index=False)
-    with pd.option_context("display.width", 200, "display.max_columns", 20, "display.max_rows", 500):
+    with pd.option_context(
+        "display.width", 200, "display.max_columns", 20, "display.max_rows", 500
+    ):
         print(summary(rows))
 
 

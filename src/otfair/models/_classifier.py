@@ -293,9 +293,16 @@ class OTFClassifier(FairClassifier):
     def _train(self, stage: _Stage, alpha: float, start: Line | Network | None) -> Line | Network:
         if not isinstance(start, Line):
             return self._train_module(stage, alpha)
-        free = stage.line
         if not alpha and self.init is None:
-            return free
+            return stage.line
+        if not isinstance(stage.balance, dict) or not alpha or self.balance != "auto":
+            return self._descend(stage, alpha, start)
+        return stage.training.even(
+            stage.line, lambda: self._descend(stage, alpha, start), stage.balance, None
+        )
+
+    def _descend(self, stage: _Stage, alpha: float, start: Line) -> Line:
+        free = stage.line
         settings: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
         begin = start.weights + STEP_BACK * (free.weights - start.weights)
         warm = stage.training.descend(alpha, begin, **settings)
@@ -325,6 +332,8 @@ class OTFClassifier(FairClassifier):
         others = [record for model in tried if model is not chosen for record in model.history]
         self.history_ = [*others, *chosen.history]
         self.n_iter_, self.converged_ = max(1, chosen.iterations), chosen.converged
+        if isinstance(chosen, Line) and chosen.balance is not None:
+            self.balance_ = chosen.balance
         for name in ("module_", "coef_", "intercept_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         if isinstance(chosen, Line):

@@ -5,7 +5,8 @@ L-BFGS trains lines, Adam modules; the ridge is on the weights of lines.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 from otfair._io.progress import track
 from otfair.losses import FairnessLoss
 from otfair.metrics import ViolationOf
-from otfair.models._balance import HALF_WITHIN, HALVINGS, Balance, halve_each
+from otfair.models._balance import HALF_WITHIN, HALVINGS, Balance, even_out
 from otfair.models._lbfgs import Objective, minimize
 from otfair.notions import People
 
@@ -36,6 +37,7 @@ class Line:
     iterations: int = 0
     converged: bool = True
     stuck: bool = False  # on a kink
+    balance: Balance | None = None  # of the penalty's parts, where the model has its own
 
     def logits(self, X: np.ndarray) -> np.ndarray:
         """Return the logits of the positive class, (n,)."""
@@ -111,8 +113,10 @@ class Training:
             self.loss.balance_(logits[rows], self.y[rows], *batch)
             return self.loss.balances
         alike = self.loss.balance_(logits, self.y)
-        if len(self.loss.parts) > 1:
-            return self._balance_parts(free, max_iter=max_iter, tol=tol)
+        settings: dict[str, Any] = {"max_iter": min(max_iter, 100), "tol": 10 * tol}
+        if isinstance(start := self.loss.balances, dict):
+            self.even(free, lambda: self.descend(0.5, free.weights, **settings), start, 0.5)
+            return self.loss.balances
         before = self.violation(free)
         if not before > 1e-9:
             return alike
@@ -120,7 +124,7 @@ class Training:
         for _ in range(HALVINGS):
             self.loss.balance.fill_(np.exp(guess))
             # From the free model: a warm start would stay on the kink where the last one ended.
-            found = self.descend(0.5, free.weights, max_iter=min(max_iter, 100), tol=10 * tol)
+            found = self.descend(0.5, free.weights, **settings)
             left = self.violation(found) / before
             if abs(left - 0.5) <= HALF_WITHIN:
                 break
@@ -137,23 +141,30 @@ class Training:
             self.loss.balance.fill_(np.exp(guess) if bracketed else alike)
         return float(self.loss.balance)
 
-    def _balance_parts(self, free: Line, *, max_iter: int, tol: float) -> Balance:
-        """Give each part the factor with which alpha = 1/2 halves its violation."""
+    def even(
+        self, free: Line, train: Callable[[], Line], start: dict[str, float], aim: float | None
+    ) -> Line:
+        """Train with factors such that the same share of each part's violation is left.
+
+        `train` trains by the penalty as it is; `free` is the model without. The penalty keeps the
+        factors of the model that is returned.
+        """
         loss, h = self.loss, expit(free.logits(self.X))
         assert loss is not None
         violations = {part.name: ViolationOf(part.people) for part in loss.parts}
-        before = {name: of(h) for name, of in violations.items()}
+        before = {n: v for n, of in violations.items() if (v := of(h)) > 1e-9}
+        trained: list[Line] = []
 
         def shares_at(factors: dict[str, float]) -> dict[str, float]:
             loss.balances = factors
-            found = self.descend(0.5, free.weights, max_iter=min(max_iter, 100), tol=10 * tol)
-            h = expit(found.logits(self.X))
-            return {n: of(h) / before[n] for n, of in violations.items() if before[n] > 1e-9}
+            trained.append(replace(train(), balance=factors))
+            h = expit(trained[-1].logits(self.X))
+            return {name: violations[name](h) / size for name, size in before.items()}
 
-        alike = loss.balances
-        if isinstance(alike, dict) and any(size > 1e-9 for size in before.values()):
-            loss.balances = halve_each(shares_at, alike)
-        return loss.balances
+        if not before:
+            return replace(train(), balance=start)
+        loss.balances = best = even_out(shares_at, start, aim)
+        return next(line for line in trained if line.balance == best)
 
     def objective(self, alpha: float) -> Objective:
         """Return the function of the linear model's weights that `descend` minimises."""

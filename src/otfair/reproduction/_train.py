@@ -149,6 +149,7 @@ def _models(runs: list[Run], split: Split) -> Iterator[OTFClassifier]:
         C=None,  # as in the paper
         epsilon=first.epsilon or EPSILON,
         regularizer=first.method,
+        weigh="people",  # one cost for all, as in the paper
         random_state=first.split,
         standardize=False,
     )
