@@ -34,6 +34,7 @@ from otfair.notions import (
 from otfair.tables import same_people
 
 LOWEST_SCORE = 1e-12
+ROUNDING = 1e-12  # of a pull, next to that of the cross-entropy
 FACTORS = "factors."  # before the names of parts in a `state_dict`
 
 
@@ -278,7 +279,8 @@ class FairnessLoss(nn.Module, ABC):
         pulls = {}
         for name, value in values.items():
             (pull,) = torch.autograd.grad(value, logits, retain_graph=True)
-            pulls[name] = torch.where(w > 0, pull / w.sqrt(), 0.0)
+            pull = torch.where(w > 0, pull / w.sqrt(), 0.0)
+            pulls[name] = pull * (float(pull.norm()) > ROUNDING * entropy)  # fair scores pull by it
         if len(pulls) > 1:
             self._factors = _alike({name: float(pull.norm()) for name, pull in pulls.items()})
         together = sum(self._factors.get(name, 1.0) * pull for name, pull in pulls.items())
