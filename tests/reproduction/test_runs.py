@@ -172,6 +172,17 @@ def test_the_papers_protocol_trains_every_method(monkeypatch, method):
     assert made.metrics.get("balance") == factors.get(method)
 
 
+@pytest.mark.parametrize("protocol", ["paper", "full"])
+def test_attributes_are_weighed_in_both_protocols(monkeypatch, protocol):
+    monkeypatch.setattr(_train, "EPOCHS", 2)
+    run = replace(RUN, columns=("sex", "origin"), method="otf_attributes", protocol=protocol)
+    (made,) = _train.make([run])
+    assert made.error == ""
+    assert set(made.metrics["balance"]) == {"sex", "origin"}
+    (plain,) = _train.make([replace(run, method="otf", protocol="full")])
+    assert isinstance(plain.metrics["balance"], float)
+
+
 def test_the_released_codes_factor_follows_epsilon():
     found = [_train.released_scale(epsilon) for epsilon in (1e-4, 1e-2, 0.1, 10.0)]
     assert found == pytest.approx([1e6, 1e4, 1e4, 1e4])

@@ -1,7 +1,7 @@
 """The OTF cost as a penalty for any PyTorch loop.
 
-Maths: docs/derivation.md, sections 5, 7 and 8. A penalty is the mean over people; the solver works
-in float64 whatever the model's type, and its gradient comes from the envelope theorem.
+Maths: docs/derivation.md, sections 5, 7, 8 and 14. A penalty is the mean over people; the solver
+works in float64 whatever the model's type, and its gradient comes from the envelope theorem.
 """
 
 from __future__ import annotations

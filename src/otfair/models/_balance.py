@@ -1,6 +1,6 @@
 """Factors of attributes or groups with which the same share is left of the violation of each.
 
-docs/training.md says what that means for a user, and how well it does.
+Maths: docs/derivation.md, section 14; docs/training.md says how well it does.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 HALVINGS, HALF_WITHIN = 8, 0.03  # trainings at most to find the balance, and how nearly to halve
 PART_HALVINGS, EVENINGS = 12, 4  # where parts have factors, and to even these out at a strength
 LEAST, LONGEST = 0.05, 1.5  # share of a violation that is told from 0 (or 1), and a factor's step
+TOLD = 0.1  # of the largest violation: a part with less has no share, which would be chance
 Balance: TypeAlias = float | dict[str, float]  # of the penalty, or of each part of it
 
 
@@ -36,7 +37,7 @@ def even_out(
     least, left = np.inf, np.zeros(len(names))
     for _ in range(trainings):
         found = shares_at(dict(zip(names, np.exp(at).tolist())))
-        # A part that is fair without a penalty has nothing to lose: it moves with the others.
+        # A part that is nearly fair without a penalty has no share: it moves with the others.
         mean = float(np.mean(list(found.values())))
         shares = np.clip([found.get(name, mean) for name in names], LEAST, 1 - LEAST)
         logits = np.log(shares / (1 - shares))

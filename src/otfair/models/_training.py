@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from otfair._io.progress import track
 from otfair.losses import FairnessLoss
 from otfair.metrics import ViolationOf
-from otfair.models._balance import HALF_WITHIN, HALVINGS, Balance, even_out
+from otfair.models._balance import HALF_WITHIN, HALVINGS, TOLD, Balance, even_out
 from otfair.models._lbfgs import Objective, minimize
 from otfair.notions import People
 
@@ -152,7 +152,9 @@ class Training:
         loss, h = self.loss, expit(free.logits(self.X))
         assert loss is not None
         violations = {part.name: ViolationOf(part.people) for part in loss.parts}
-        before = {n: v for n, of in violations.items() if (v := of(h)) > 1e-9}
+        before = {name: of(h) for name, of in violations.items()}
+        least = max(1e-9, TOLD * max(before.values()))
+        before = {name: size for name, size in before.items() if size > least}
         trained: list[Line] = []
 
         def shares_at(factors: dict[str, float]) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """Parts of a notion's rows, each of which speaks of one attribute, or of one group.
 
-Maths: docs/derivation.md, sections 5 and 8. People who are alike in the rows of a part are of one
+Maths: docs/derivation.md, sections 5 and 14. People who are alike in the rows of a part are of one
 type in it, so that its types are unions of those of all rows.
 """
 

@@ -16,9 +16,9 @@ EPSILON = 1e-3
 _WIDE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 0.99)
 _DENSE = tuple(sorted((*_WIDE, 0.45, 0.55, 0.65)))
 ALPHAS = {
-    "full": {"otf": _WIDE, "norm": _DENSE, "barycenter": _DENSE},
+    "full": {"otf": _WIDE, "otf_attributes": _WIDE, "norm": _DENSE, "barycenter": _DENSE},
     "paper": {
-        **dict.fromkeys(("otf", "norm"), (0.1, 0.3, 0.5, 0.7, 0.9)),
+        **dict.fromkeys(("otf", "otf_attributes", "norm"), (0.1, 0.3, 0.5, 0.7, 0.9)),
         # The paper's four, which are all strong in our units, and four below them.
         "barycenter": (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.05, 0.1, 0.2),
         "coordinate": (0.1, 0.5, 0.9),
@@ -40,7 +40,7 @@ class Run:
     dataset: str
     columns: tuple[str, ...]  # sensitive ones that the penalty sees
     notion: str  # "pdp" or "peo"; "" for the unfair model
-    method: str  # "unfair", "otf", "norm", "barycenter" or "coordinate"
+    method: str  # "unfair", "otf", "otf_attributes", "norm", "barycenter" or "coordinate"
     protocol: str  # "full" (L-BFGS, dataset mode, balanced) or "paper" (Adam, batch mode)
     alpha: float  # strength
     epsilon: float  # smoothing, 0 where the method has none
@@ -71,7 +71,10 @@ def curves(dataset: str, protocol: str, splits: int) -> Iterator[Run]:
             if columns == ("age",) and split >= CONTINUOUS_SPLITS:
                 continue
             base = replace(base, columns=columns, notion=notion)
-            for method, epsilon in (("norm", 0.0), ("otf", EPSILON)):
+            methods = [("norm", 0.0), ("otf", EPSILON)]
+            if len(columns) > 1:  # else it is OTF
+                methods.append(("otf_attributes", EPSILON))
+            for method, epsilon in methods:
                 for alpha in ALPHAS[protocol][method]:
                     yield replace(base, method=method, alpha=alpha, epsilon=epsilon)
 
