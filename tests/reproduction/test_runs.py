@@ -50,6 +50,9 @@ def test_every_run_is_planned_once():
     assert {r.sweeps for r in plan("adult", "paper", 1) if r.method == "coordinate"} == {1, 100}
     assert {r.method for r in plan("epsilon", "paper", 1)} == {"otf", "coordinate"}
     assert {r.protocol for r in plan("postprocess", "full", 1)} == {"full"}
+    assert {(r.method, r.columns) for r in plan("attributes", "paper", 2)} == {
+        ("otf_attributes", ("sex", "race"))
+    }
     with pytest.raises(ValueError, match="unknown experiment 'titanic'"):
         plan("titanic", "full", 1)
 

@@ -71,10 +71,7 @@ def curves(dataset: str, protocol: str, splits: int) -> Iterator[Run]:
             if columns == ("age",) and split >= CONTINUOUS_SPLITS:
                 continue
             base = replace(base, columns=columns, notion=notion)
-            methods = [("norm", 0.0), ("otf", EPSILON)]
-            if len(columns) > 1:  # else it is OTF
-                methods.append(("otf_attributes", EPSILON))
-            for method, epsilon in methods:
+            for method, epsilon in (("norm", 0.0), ("otf", EPSILON)):
                 for alpha in ALPHAS[protocol][method]:
                     yield replace(base, method=method, alpha=alpha, epsilon=epsilon)
 
@@ -87,6 +84,18 @@ def coordinate(splits: int = 1) -> Iterator[Run]:
                 "curves", "adult", COLUMNS["adult"][0], notion, "coordinate", "paper", alpha,
                 EPSILON, split, sweeps,
             )  # fmt: skip
+
+
+def attributes(protocol: str, splits: int) -> Iterator[Run]:
+    """Run OTF with one cost for each attribute, which the paper does not have."""
+    for split, dataset in product(range(splits), COLUMNS):
+        several = [columns for columns in COLUMNS[dataset] if len(columns) > 1]
+        for columns, notion in product(several, NOTIONS):
+            for alpha in ALPHAS[protocol]["otf_attributes"]:
+                yield Run(
+                    "curves", dataset, columns, notion, "otf_attributes", protocol, alpha, EPSILON,
+                    split,
+                )  # fmt: skip
 
 
 def postprocess(protocol: str, seeds: int = 5) -> Iterator[Run]:
@@ -112,8 +121,10 @@ def plan(target: str, protocol: str, splits: int) -> list[Run]:
         return list(postprocess(protocol, min(splits, 5)))
     if target == "epsilon":
         return list(epsilons(protocol, splits))
+    if target == "attributes":
+        return list(attributes(protocol, splits))
     if target != "all" and target not in COLUMNS:
-        known = ", ".join([*COLUMNS, "postprocess", "epsilon", "all"])
+        known = ", ".join([*COLUMNS, "postprocess", "epsilon", "attributes", "all"])
         raise ValueError(f"unknown experiment {target!r}; pass one of {known}.")
     names = list(COLUMNS) if target == "all" else [target]
     runs = [run for name in names for run in curves(name, protocol, splits)]
@@ -121,4 +132,5 @@ def plan(target: str, protocol: str, splits: int) -> list[Run]:
         runs += coordinate()
     if target == "all":
         runs += [*postprocess(protocol, min(splits, 5)), *epsilons(protocol, splits)]
+        runs += attributes(protocol, splits)
     return runs
