@@ -36,7 +36,7 @@ def main() -> None:
         sensitive = data.sensitive_features[columns].iloc[fit]
         for short, notion in NOTIONS.items():
             began = time.perf_counter()
-            clf = otfair.OTFClassifier(notion, regularizer=regularizer, C=None)
+            clf = otfair.OTFClassifier(notion, regularizer=regularizer, weigh="people", C=None)
             models = list(clf.fit_path(X, data.y[fit], sensitive, ALPHAS))
             left = [m.violation_ / models[0].violation_ for m in models[1:]]
             spent = time.perf_counter() - began

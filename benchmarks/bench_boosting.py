@@ -37,7 +37,7 @@ def main() -> None:
     }
     for notion in ("demographic_parity", "equalized_odds"):
         began = time.perf_counter()
-        objective = otfair.OTFObjective(notion).fit(X, s, y)
+        objective = otfair.OTFObjective(notion, weigh="people").fit(X, s, y)
         print(f"{notion}: distances and balance {time.perf_counter() - began:.1f} s")
         params = {**PARAMS, "base_score": objective.base_score}
         for (kind, matrix), alpha in product(matrices.items(), (0.5, 0.9, 0.99)):

@@ -78,7 +78,12 @@ def free(split: Split, _: str) -> Iterator[tuple[float, np.ndarray]]:
 def boosted(regularizer: str) -> Callable[[Split, str], Iterator[tuple[float, np.ndarray]]]:
     def run(split: Split, notion: str) -> Iterator[tuple[float, np.ndarray]]:
         clf = otfair.OTFBoostingClassifier(
-            "xgboost", notion, regularizer=regularizer, geometry=split.geometry, **BOOSTER
+            "xgboost",
+            notion,
+            regularizer=regularizer,
+            weigh="people",
+            geometry=split.geometry,
+            **BOOSTER,
         )
         alphas = NORM_ALPHAS if regularizer == "norm" else ALPHAS
         for model in clf.fit_path(split.X, split.y, split.S, alphas):
@@ -88,7 +93,9 @@ def boosted(regularizer: str) -> Callable[[Split, str], Iterator[tuple[float, np
 
 
 def logistic(split: Split, notion: str) -> Iterator[tuple[float, np.ndarray]]:
-    clf = otfair.OTFClassifier(notion, geometry=split.geometry, standardize=False, C=None)
+    clf = otfair.OTFClassifier(
+        notion, weigh="people", geometry=split.geometry, standardize=False, C=None
+    )
     for model in clf.fit_path(split.Z, split.y, split.S, (0.0, *ALPHAS)):
         yield model.alpha_, model.predict_proba(split.Z_test)[:, 1]
 

@@ -83,7 +83,8 @@ def path(
                     break
                 yield 0.5 * (a + b)
 
-    clf = otfair.OTFClassifier(NOTIONS[notion], regularizer=regularizer, C=None)
+    weigh = "people" if isinstance(regularizer, str) else None
+    clf = otfair.OTFClassifier(NOTIONS[notion], regularizer=regularizer, weigh=weigh, C=None)
     fitted = clf.fit_path(
         table.X[table.fit], table.y[table.fit], table.S.iloc[table.fit], strengths()
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -60,6 +61,7 @@ def tradeoff_curve(
     sensitive_features: Array,
     notion: Notion | str | None = None,
     regularizer: str | FairnessLoss | None = None,
+    weigh: str | None = None,
     alphas: Iterable[float] | None = None,
     estimator: FairClassifier | None = None,
     test_size: float = 0.2,
@@ -84,6 +86,8 @@ def tradeoff_curve(
         The fairness notion; by default that of the `estimator`.
     regularizer : str or FairnessLoss, default=None
         The penalty; by default that of the `estimator`.
+    weigh : {"people", "attributes", "groups"}, default=None
+        What the penalty is summed over, as for `OTFClassifier`; by default as in the `estimator`.
     alphas : iterable of float, default=None
         Strengths; 0 to 0.9 in steps of 0.1 by default.
     estimator : OTFClassifier or OTFBoostingClassifier, default=None
@@ -136,7 +140,8 @@ def tradeoff_curve(
     if isinstance(table, nw.DataFrame) and not isinstance(estimator, OTFBoostingClassifier):
         encoder = TableEncoder().set_output(transform="pandas").fit(parts[0])
         parts = [encoder.transform(part) for part in parts]
-    estimator = _settle(estimator, notion, regularizer, encoder)
+    given = {"notion": notion, "regularizer": regularizer, "weigh": weigh}
+    estimator = _settle(estimator, given, encoder)
     split = [
         (name, Z, labels[rows], take_rows(sensitive_features, rows))
         for name, Z, rows in (("train", parts[0], fit), ("test", parts[1], test))
@@ -161,10 +166,7 @@ def tradeoff_curve(
 
 
 def _settle(
-    estimator: FairClassifier | None,
-    notion: Notion | str | None,
-    regularizer: str | FairnessLoss | None,
-    encoder: TableEncoder | None,
+    estimator: FairClassifier | None, given: dict[str, Any], encoder: TableEncoder | None
 ) -> FairClassifier:
     """Return a copy of the classifier, with the settings that were given."""
     estimator = OTFClassifier() if estimator is None else estimator
@@ -178,7 +180,6 @@ def _settle(
             "the estimator's `geometry` is of people to train on, whom this function chooses "
             "itself. Say who is like whom by `cost_features`, or train by `OTFClassifier.fit_path`."
         )
-    given = {"notion": notion, "regularizer": regularizer}
     settled: FairClassifier = clone(estimator)
     settled.set_params(**{name: value for name, value in given.items() if value is not None})
     if settled.cost_features is not None and encoder is not None:

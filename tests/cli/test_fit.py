@@ -653,3 +653,35 @@ def test_the_chain_of_the_readme_passes_its_own_gate(tmp_path, monkeypatch):
     said = otfair(*audit, "--bootstrap", 0)
     assert said.code == 3
     assert "the largest difference of decisions" in said.out
+
+
+def test_columns_have_limits_of_their_own(tmp_path):
+    table = write(loans(), tmp_path / "loans.csv")
+    fit = ("fit", table, "--label", "granted", "--sensitive", "sex", "--sensitive", "origin", *FEW)
+    limits = ("--max-violation", "sex=0.9", "--max-violation", "origin=0.8")
+    said = otfair(*fit, *limits, "-o", tmp_path / "model", *QUICK)
+    assert said.code == 0, said.err
+    record = json.loads((tmp_path / "model" / "model.json").read_text())
+    assert record["max_violation"] == record["judgement"]["limits"] == {"sex": 0.9, "origin": 0.8}
+    assert "Asked for: a violation of at most 0.9 by sex and 0.8 by origin; met." in said.out
+    page = (tmp_path / "model" / "report.html").read_text()
+    assert "0.9 by sex and 0.8 by origin among new people" in page
+    said = otfair(*fit, "--max-violation", "age=0.1", "-o", tmp_path / "other", *QUICK)
+    refused(said, "--max-violation names 'age', which is not among --sensitive", "sex", "origin")
+
+
+def test_what_is_weighed_is_told(tmp_path):
+    table = write(loans(), tmp_path / "loans.csv")
+    fit = ("fit", table, "--label", "granted", "--sensitive", "sex", "--sensitive", "origin", *FEW)
+    for weigh, names in (
+        ("people", None),
+        ("attributes", {"sex", "origin"}),
+        ("groups", {"sex=Female, sex=Male", "origin=Abroad", "origin=Local", "origin=Regional"}),
+    ):
+        folder = tmp_path / weigh
+        said = otfair(*fit, "--alpha", 0.5, "--weigh", weigh, "-o", folder, *QUICK)
+        assert said.code == 0, said.err
+        record = json.loads((folder / "model.json").read_text())
+        assert record["weigh"] == weigh
+        balance = record["balance"]
+        assert (set(balance) if isinstance(balance, dict) else None) == names

@@ -160,3 +160,25 @@ def test_some_people_are_as_far_from_each_other_as_before(rows):
         assert geometry.shape == (9, 9)  # it stays as it was
     with pytest.raises(ValueError, match="must be the same people; there are 9 and 4"):
         PointCloud(X, X[:4]).take([0])
+
+
+def test_distances_to_unions_of_types_are_those_of_the_coarser_types():
+    rng = np.random.default_rng(3)
+    X, fine = rng.normal(size=(40, 2)), rng.integers(0, 5, 40)
+    X[20:25] = X[5:10]  # twins of other types
+    weight, union = rng.integers(0, 3, 40), torch.tensor([0, 1, 0, 2, 1, 2])  # one has nobody
+    known, fresh = PointCloud(X), PointCloud(X)
+    known.soft_distances(fine, 1e-2, weight, 6)
+    merged = known.merged(union, 4)
+    coarse = union.numpy()[fine]
+    direct, found = (g.soft_distances(coarse, 1e-2, weight, 4) for g in (fresh, merged))
+    assert found.geometry is merged  # known, not made anew
+    np.testing.assert_allclose(found.values, direct.values, atol=1e-12)
+    np.testing.assert_allclose(found.mean_cost, direct.mean_cost, atol=1e-10)
+    mass = torch.tensor(rng.random((40, 4)))
+    mass[:, 3] = 0  # to which nobody belongs
+    np.testing.assert_allclose(found.column_mass(mass), direct.column_mass(mass), atol=1e-10)
+    some = merged.rows([3, 1, 30]).soft_distances(coarse, 1e-2, weight, 4)
+    np.testing.assert_allclose(some.values, direct.values[[3, 1, 30]], atol=1e-12)
+    with pytest.raises(ValueError, match="no soft distances are known yet"):
+        PointCloud(X).merged(union, 4)

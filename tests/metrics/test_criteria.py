@@ -242,3 +242,27 @@ def test_rows_of_your_own_have_no_groups_to_compare(table):
     with pytest.raises(ValueError, match=r"'mine' of your own notion.*criterion=\"correlation\""):
         criterion_of("difference", people)
     assert criterion_of("correlation", people).bound(h, 0.9).name == "mine"
+
+
+@pytest.mark.parametrize("name", list(CRITERIA))
+def test_limits_of_attributes_count_by_the_largest(name):
+    rng = np.random.default_rng(5)
+    n = 600
+    S = {"sex": rng.choice(["F", "M"], n), "origin": rng.choice(["a", "b", "c"], n)}
+    S["age"] = rng.normal(size=n)
+    h = 0.4 + 0.1 * (S["sex"] == "F") + 0.05 * (S["origin"] == "b") + 0.2 * rng.random(n)
+    criterion = criterion_of(name, otfair.DemographicParity().people(S))
+    alone = {
+        key: criterion_of(name, otfair.DemographicParity().people({key: S[key]}))(h) for key in S
+    }
+    assert criterion.by_attribute(h) == pytest.approx(alone)
+    limits = {"sex": 0.1, "origin": 0.02}
+    own = criterion.limited(limits)
+    assert own(h) == pytest.approx(max(0.1 / limits[key] * alone[key] for key in limits))
+    # Equal limits of all are none, for the bound as well.
+    same, plain = criterion.limited(dict.fromkeys(S, 0.3)).bound(h, 0.9), criterion.bound(h, 0.9)
+    assert (same.value, same.upper, same.name) == (plain.value, plain.upper, plain.name)
+    # The bound of all limits at once is no less than that of one of them, but for other draws.
+    both, one = own.bound(h, 0.9), criterion.limited({"origin": 0.02}).bound(h, 0.9)
+    assert both.upper >= 0.97 * 0.1 / 0.02 * one.upper
+    assert criterion.limited({"sex": 0.0, "origin": 0.1})(h) > 1e6  # no violation is within 0

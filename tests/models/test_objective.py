@@ -323,7 +323,7 @@ def test_metrics_are_what_they_say_for_all_boosters(people):
     [
         ({"alpha": 2}, r"`alpha` must lie in \[0, 1\]; received 2"),
         ({"regularizer": "l2"}, "unknown regularizer 'l2'; pass one of otf"),
-        ({"balance": -1}, '`balance` must be "auto" or a positive number; received -1'),
+        ({"balance": -1}, '`balance` must be "auto", a positive number, or one for each attribute'),
     ],
 )
 def test_bad_settings(settings, message):

@@ -51,6 +51,9 @@ def test_every_run_is_planned_once():
     assert {r.sweeps for r in plan("adult", "paper", 1) if r.method == "coordinate"} == {1, 100}
     assert {r.method for r in plan("epsilon", "paper", 1)} == {"otf", "coordinate"}
     assert {r.protocol for r in plan("postprocess", "full", 1)} == {"full"}
+    assert {(r.method, r.columns) for r in plan("attributes", "paper", 2)} == {
+        ("otf_attributes", ("sex", "race"))
+    }
     with pytest.raises(ValueError, match="unknown experiment 'titanic'"):
         plan("titanic", "full", 1)
 
@@ -171,6 +174,17 @@ def test_the_papers_protocol_trains_every_method(monkeypatch, method):
     assert made.metrics["adam"] == {"epochs": 2, "batch": 1000, "learning_rate": 1e-3}
     factors = {"otf": 100.0, "norm": 1.0, "barycenter": 1000.0, "coordinate": 1e5}
     assert made.metrics.get("balance") == factors.get(method)
+
+
+@pytest.mark.parametrize("protocol", ["paper", "full"])
+def test_attributes_are_weighed_in_both_protocols(monkeypatch, protocol):
+    monkeypatch.setattr(_train, "EPOCHS", 2)
+    run = replace(RUN, columns=("sex", "origin"), method="otf_attributes", protocol=protocol)
+    (made,) = _train.make([run])
+    assert made.error == ""
+    assert set(made.metrics["balance"]) == {"sex", "origin"}
+    (plain,) = _train.make([replace(run, method="otf", protocol="full")])
+    assert isinstance(plain.metrics["balance"], float)
 
 
 def test_the_released_codes_factor_follows_epsilon():

@@ -73,7 +73,7 @@ def make_rule(options: argparse.Namespace, task: Task, classifier: Any, many: in
     return FairDecisions(
         classifier,
         task.notion,
-        **{name: _limit(options, name, task) for name in LIMITS},
+        **{name: limit_of(options, name, task) for name in LIMITS},
         threshold=threshold_of(options),
         confidence=confidence or None,
         new_people=many,
@@ -84,7 +84,7 @@ def make_rule(options: argparse.Namespace, task: Task, classifier: Any, many: in
     )
 
 
-def _limit(options: argparse.Namespace, name: str, task: Task) -> Any:
+def limit_of(options: argparse.Namespace, name: str, task: Task) -> Any:
     """Return the limit for all sensitive columns, or those for each; None without one."""
     option, names = f"--{name.replace('_', '-')}", list(map(str, task.sensitive))
     given = dict(getattr(options, name))

@@ -91,7 +91,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--time-budget", type=positive, default=300.0, metavar="SECONDS",
         help="for large tables, which are then sampled (default 300)")  # fmt: skip
     add("--bounded", action=argparse.BooleanOptionalAction, default=None,
-        help="whether nobody may end with a score above one (default: for up to 3000 people)")  # fmt: skip
+        help="whether plans leave nobody with a score above one (default: up to 3000 "
+        "people)")  # fmt: skip
     add("--seed", type=int, default=0, help="of what is sampled (default 0)")
     add("--title", metavar="TEXT", help="of the report (default: the score and the table)")
     add("-o", "--output", type=Path, metavar="FILE",

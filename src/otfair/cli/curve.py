@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> Outcome:
     """Train, judge, draw."""
     with output_folder(options.output, FILES, options.force) as folder:
         task = read_task(options)
-        settings = {"notion": task.notion, "random_state": options.seed}
+        settings = {"notion": task.notion, "random_state": options.seed, "weigh": options.weigh}
         curves = {}
         for name in dict.fromkeys(options.regularizer or ["otf"]):
             model = make_classifier(

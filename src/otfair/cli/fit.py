@@ -33,6 +33,7 @@ from otfair.cli._decisions import (
     decide,
     draw_path,
     judge_rule,
+    limit_of,
     make_rule,
     say_cost,
     say_rates,
@@ -58,6 +59,7 @@ from otfair.cli._options import (
     add_folder,
     add_limits,
     add_training,
+    limit,
     share,
     unit,
     units,
@@ -83,9 +85,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add, one_of = parser.add_argument, parser.add_mutually_exclusive_group()
     one_of.add_argument("--alpha", type=unit, metavar="A", help="weight of fairness: 0 none, 0.5 "
         "halves the violation on the training people, 1 nothing else")  # fmt: skip
-    one_of.add_argument("--max-violation", type=unit, metavar="V", help="the weakest weight with "
-        "which the violation stays below this among new people, as people judge who were kept out "
-        "of training, each in one of five folds")  # fmt: skip
+    one_of.add_argument("--max-violation", type=limit, action="append", default=[],
+        metavar="[COLUMN=]V", help="the weakest weight with which the violation stays below this "
+        "among new people, as people judge who were kept out of training, each in one of five "
+        "folds; for all sensitive columns, or as sex=0.05 for one; may be repeated")  # fmt: skip
     add("--criterion", choices=list(CRITERIA), default=ViolationOf.name, help="what a violation "
         "is: the largest correlation of score and group (default), or the largest difference "
         "between two groups' mean scores, which sees small groups")  # fmt: skip
@@ -108,11 +111,19 @@ def run(options: argparse.Namespace) -> Outcome:
     strength = _strength(options, decides)
     with output_folder(options.output, FILES, options.force) as folder:
         task = read_task(options)
+        options.max_violation = limit_of(options, "max_violation", task)
+        if options.max_violation is not None:
+            strength["max_violation"] = options.max_violation
         parts = split(task, options.test_size, options.seed)
         notion = task.notion
         classifiers = {
             when: make_classifier(
-                options.model, notion, options.params, random_state=options.seed, **settings
+                options.model,
+                notion,
+                options.params,
+                random_state=options.seed,
+                weigh=options.weigh,
+                **settings,
             )
             for when, settings in (("before", {"alpha": 0.0}), ("after", strength))
         }
@@ -187,7 +198,7 @@ def _curve(
 
 def _strength(options: argparse.Namespace, decides: bool) -> dict[str, Any]:
     """Return the settings of a classifier that say how fair it is to be."""
-    if options.alpha is None and options.max_violation is None and not decides:
+    if options.alpha is None and not options.max_violation and not decides:
         raise UsageError(
             "say how fair the model is to be: --alpha, --max-violation, or, for its decisions, "
             "--max-difference or --min-ratio"
@@ -195,8 +206,8 @@ def _strength(options: argparse.Namespace, decides: bool) -> dict[str, Any]:
     settings = {"criterion": options.criterion}
     judging = ("confidence", "validation_fraction")
     given = {name: v for name in judging if (v := getattr(options, name)) is not None}
-    if options.max_violation is not None:
-        return settings | given | {"max_violation": options.max_violation}
+    if options.max_violation:
+        return settings | given
     if decides:
         given.pop("confidence", None)
     if given:
@@ -218,6 +229,7 @@ def _record(
             "features": feature_kinds(task),
             "people": {name: len(part.y) for name, part in parts.items()},
             "alpha": classifier.alpha_,
+            "balance": classifier.balance_,
             "violation": classifier.violation_,
             "weight": options.weight,
             "max_violation": options.max_violation,
@@ -284,6 +296,7 @@ def _page(record: dict[str, Any], picture: Markup | None, audits: dict[str, str]
         notion=notion_titles(record),
         violation_name=UNFAIRNESS[chosen_violation(record["notion"])],
         limit=against_limit(record),
+        asked_for="" if record["max_violation"] is None else say_limit(record),
         cost=say_cost(record["metrics"]),
         what_before="Before: the same kind of model without fairness, and one threshold for all.",
     )
@@ -318,6 +331,13 @@ def _says(record: dict[str, Any]) -> str:
     return "\n\n".join(said + ([limit] if limit else []))
 
 
+def say_limit(record: dict[str, Any]) -> str:
+    """Say which violation was asked for: one for all, or one for each attribute."""
+    found = record["judgement"]
+    each = [f"{limit:g} by {name}" for name, limit in found["limits"].items()]
+    return " and ".join(each) or f"{found['limit']:g}"
+
+
 def against_limit(record: dict[str, Any]) -> str:
     """Say whether what was asked for is met, by whom that was judged, and what others say."""
     found = record["judgement"]
@@ -325,7 +345,7 @@ def against_limit(record: dict[str, Any]) -> str:
         return ""
     test = record["metrics"]["after"]["test"][tested_by(found["criterion"])]
     said = (
-        f"Asked for: a violation of at most {found['limit']:g}; {'' if found['met'] else 'NOT '}"
+        f"Asked for: a violation of at most {say_limit(record)}; {'' if found['met'] else 'NOT '}"
         f"met. {found['text'][0].upper()}{found['text'][1:]}."
     )
     if not found["met"]:
@@ -334,6 +354,6 @@ def against_limit(record: dict[str, Any]) -> str:
             said += f" About {found['needed']:,} people would do."
     people = record["people"]["test"]
     said += f" On the {people:,} people kept out of all this it is {test:.3f}"
-    if found["met"] and test > found["limit"]:
+    if not found["limits"] and found["met"] and test > found["limit"]:
         said += ", which is above: fewer people than those who judged it vary more"
     return f"{said}."

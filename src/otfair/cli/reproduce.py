@@ -23,7 +23,7 @@ from otfair.reproduction import COLUMNS, Store, plan, reproduce, write_figures, 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what `otfair reproduce` takes."""
     add = parser.add_argument
-    add("target", choices=[*COLUMNS, "postprocess", "epsilon", "all"])
+    add("target", choices=[*COLUMNS, "postprocess", "epsilon", "attributes", "all"])
     add("--protocol", choices=["full", "paper"], default="full",
         help="full: all people at once, converged; paper: mini-batches (default full)")  # fmt: skip
     add("--splits", type=int, default=10, metavar="N",

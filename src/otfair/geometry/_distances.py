@@ -108,6 +108,21 @@ class SoftDistances:
             out[:, start:stop] = _soft_minimum_(block, columns)
         return cls((epsilon * out)[:, geometry.row_index], epsilon, geometry, columns)
 
+    def merged(self, union: Tensor, n_types: int) -> SoftDistances:
+        """Return distances to unions of types, (K,) to which of them each type belongs.
+
+        Sums nest, so that a union's is another soft minimum, without a pass over the costs.
+        """
+        union = union.to(self.by_type.device)
+        out = self.by_type.new_full((n_types, self.by_type.shape[1]), torch.inf)
+        for k in range(n_types):
+            some = self.by_type[union == k]
+            if len(some):
+                out[k] = -self.epsilon * torch.logsumexp(-some / self.epsilon, 0)
+        types, weight = union[self.columns.person_types], self.columns.person_weight
+        columns = TypedColumns.of(self.geometry, types, weight, n_types)
+        return SoftDistances(out, self.epsilon, self.geometry, columns)
+
     @property
     def values(self) -> Tensor:
         """The distances D, (n, K)."""

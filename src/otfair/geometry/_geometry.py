@@ -138,6 +138,27 @@ class Geometry(ABC):
         columns = TypedColumns.of(self, *self._typed(types, sample_weight, n_types))
         return NearestDistances.of(self, columns)
 
+    def merged(self, union: Tensor, n_types: int) -> Geometry:
+        """Return the same costs, with soft distances to unions of the types last asked for.
+
+        Parameters
+        ----------
+        union : Tensor of shape (K,)
+            For each type, which union it belongs to, from 0.
+        n_types : int
+            How many unions there are.
+
+        Returns
+        -------
+        Geometry
+            It knows these distances, so that they cost no pass.
+        """
+        if self._cached_soft is None:
+            raise ValueError("no soft distances are known yet; call `soft_distances` first.")
+        view = copy.copy(self)
+        view._cached_soft = replace(self._cached_soft.merged(union, n_types), geometry=view)
+        return view
+
     def rows(self, index: Array) -> Geometry:
         """Choose some rows; cached soft distances are looked up, not made anew.
 

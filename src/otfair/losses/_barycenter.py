@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from otfair._io.arrays import Array
-from otfair.losses._base import Diagnostics, FairnessLoss
+from otfair.losses._base import Diagnostics, FairnessLoss, Sample
 from otfair.notions import Constraints, DemographicParity, Notion, People
 
 
@@ -71,9 +70,7 @@ class BarycenterLoss(FairnessLoss):
                 "cross categories into one attribute."
             )
 
-    def _penalty(
-        self, scores: Tensor, constraints: Constraints, features: Array, rows: Tensor | None
-    ) -> Tensor:
+    def _penalty(self, scores: Tensor, constraints: Constraints, sample: Sample) -> Tensor:
         on = scores.device
         types, weight = constraints.types.to(on), constraints.sample_weight.to(on)
         present = weight > 0

@@ -6,8 +6,11 @@ about it.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import torch
@@ -19,14 +22,20 @@ from otfair.notions import (
     Constraints,
     Memory,
     Notion,
+    Part,
     People,
+    Weigh,
     as_encoded,
     as_notion,
+    check_weigh,
     known_people,
+    parts_of,
 )
 from otfair.tables import same_people
 
 LOWEST_SCORE = 1e-12
+ROUNDING = 1e-12  # of a pull, next to that of the cross-entropy
+FACTORS = "factors."  # before the names of parts in a `state_dict`
 
 
 @dataclass(frozen=True)
@@ -38,6 +47,17 @@ class Diagnostics:
     iterations: int = 0  #: Of both problems; 0 for other penalties.
     converged: bool = True  #: Whether the solver reached its tolerance.
     dropped: tuple[str, ...] = ()  #: Constraints that the batch could not speak of.
+    #: The penalty of each attribute or group by itself, where they are weighed.
+    parts: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The people of a call as one part of the rows sees them."""
+
+    name: str  # of the part; "" for all rows
+    constraints: Constraints
+    geometry: Geometry | None  # who is like whom, where the penalty needs it
 
 
 class FairnessLoss(nn.Module, ABC):
@@ -47,20 +67,64 @@ class FairnessLoss(nn.Module, ABC):
     title: ClassVar[str]  # for readers
     # By which people are alike; such a penalty takes the settings of transport, too.
     needs_features: ClassVar[bool] = False
+    weighs: ClassVar[bool] = False  # whether it can be summed over attributes or groups
     last: Diagnostics | None = None  #: How the last call went.
     balance: Tensor  #: Factor of the penalty, 1 until `balance_` sets it.
     # Values of `smoothing` to train through, where a kink would stop the search (Training.descend).
     widths: tuple[float, ...] = ()
     smoothing: float
 
-    def __init__(self, notion: Notion | str, *, pred_as_logit: bool = True) -> None:
+    def __init__(
+        self, notion: Notion | str, *, weigh: Weigh = "people", pred_as_logit: bool = True
+    ) -> None:
         super().__init__()
-        self.notion = as_notion(notion)
+        if weigh is None:
+            raise ValueError('`weigh` must be "people", "attributes" or "groups"; received None.')
+        check_weigh(weigh)
+        self.notion, self.weigh = as_notion(notion), weigh
         self.pred_as_logit = pred_as_logit
         self.register_buffer("balance", torch.ones((), dtype=torch.float64))
+        self._factors: dict[str, float] = {}
         self._people: People | None = None
-        self._constraints: Constraints  # of the whole dataset
+        self._parts: tuple[Part, ...] = ()  # of the dataset's rows
+        self._whole: tuple[Sample, ...] = ()  # all people of the dataset, by part
         self._memory = Memory()
+
+    @property
+    def factors(self) -> Mapping[str, float]:
+        """Factor of each attribute's (or group's) own penalty, 1 where there is none.
+
+        `balance_` sets them, and so may you: ``loss.factors = {"sex": 1.0, "race": 20.0}``. They
+        are in the `state_dict`.
+        """
+        return MappingProxyType(self._factors)
+
+    @factors.setter
+    def factors(self, given: Mapping[str, float]) -> None:
+        factors = {str(name): float(factor) for name, factor in given.items()}
+        for name, factor in factors.items():
+            if not 0 <= factor < torch.inf:
+                raise ValueError(f"a factor must be finite and not negative; {name}: {factor!r}.")
+        self._check_factors(factors, self._parts)
+        self._factors = factors
+
+    @property
+    def balances(self) -> float | dict[str, float]:
+        """The balance, or where parts are weighed the balance times the factor of each."""
+        if len(self._parts) < 2 and not self._factors:
+            return float(self.balance)
+        names = [part.name for part in self._parts] or list(self._factors)
+        return {name: float(self.balance) * self._factors.get(name, 1.0) for name in names}
+
+    @balances.setter
+    def balances(self, given: float | Mapping[str, float]) -> None:
+        if not isinstance(given, Mapping):
+            self.balance.fill_(float(given))
+            return
+        logs = [math.log(factor) for factor in given.values()]
+        mean = math.exp(sum(logs) / len(logs))
+        self.factors = {name: factor / mean for name, factor in given.items()}
+        self.balance.fill_(mean)
 
     def fit(
         self,
@@ -111,8 +175,14 @@ class FairnessLoss(nn.Module, ABC):
             The loss itself.
         """
         self._check_people(people)
-        self._people, self._memory = people.to_tensors(), Memory()
-        self._constraints = self._people.constraints()
+        typed = people.to_tensors()
+        parts = parts_of(typed, self.weigh)
+        self._check_factors(self._factors, parts)
+        alike = self._views(typed, geometry, parts)
+        self._people, self._parts, self._memory = typed, parts, Memory()
+        self._whole = tuple(
+            Sample(part.name, part.people.constraints(), view) for part, view in zip(parts, alike)
+        )
         return self
 
     def forward(
@@ -199,21 +269,37 @@ class FairnessLoss(nn.Module, ABC):
             )
         given = logits if self.pred_as_logit else torch.sigmoid(logits)
         features, sensitive, strata = (*people, labels)[:3] if people else (None, None, None)
-        value = self._value(given, features, sensitive, strata, index, None)
-        (pull,) = torch.autograd.grad(value, logits)
+        values = self._values(given, features, sensitive, strata, index, None)
         w = torch.ones_like(raw)
         known = sensitive if people else self._people
         if isinstance(known, People):
             w = known.weight.to(raw.device)
             w = w if index is None else w[_rows(index, len(w)).to(raw.device)]
         # Of a copy: the cross-entropy's derivative is (h - y) / sum w, the penalty's pull / w.
-        entropy = (torch.sigmoid(logits.detach()) - y) / w.sum() * w.sqrt()
-        pull = torch.where(w > 0, pull / w.sqrt(), 0.0)
-        ratio = float(entropy.norm() / pull.norm()) if bool(pull.norm() > 0) else 1.0
+        entropy = float(((torch.sigmoid(logits.detach()) - y) / w.sum() * w.sqrt()).norm())
+        pulls = {}
+        for name, value in values.items():
+            (pull,) = torch.autograd.grad(value, logits, retain_graph=True)
+            pull = torch.where(w > 0, pull / w.sqrt(), 0.0)
+            pulls[name] = pull * (float(pull.norm()) > ROUNDING * entropy)  # fair scores pull by it
+        if len(pulls) > 1:
+            self._factors = _alike({name: float(pull.norm()) for name, pull in pulls.items()})
+        together = sum(self._factors.get(name, 1.0) * pull for name, pull in pulls.items())
+        size = float(torch.as_tensor(together).norm())
+        ratio = entropy / size if size > 0 else 1.0
         self.balance.fill_(ratio)
         return ratio
 
-    def _value(
+    def _value(self, *call: Any) -> Tensor:
+        """Return the penalty before its balance, in float64; takes what `_values` takes."""
+        values = self._values(*call)
+        if list(values) == [""]:
+            return values[""]
+        total: Tensor = sum(self._factors.get(name, 1.0) * value for name, value in values.items())  # type: ignore[assignment]
+        self.last = replace(self.last, value=float(total.detach()))  # type: ignore[type-var]
+        return total
+
+    def _values(
         self,
         pred: Tensor,
         features: Array,
@@ -221,8 +307,8 @@ class FairnessLoss(nn.Module, ABC):
         labels: Array,
         index: Array,
         pred_as_logit: bool | None,
-    ) -> Tensor:
-        """Return the penalty before its balance, in float64."""
+    ) -> dict[str, Tensor]:
+        """Return the penalty of each part, before any factor; that of all rows is called ""."""
         _check_shape(pred)
         with torch.autocast(pred.device.type, enabled=False):
             as_logit = self.pred_as_logit if pred_as_logit is None else pred_as_logit
@@ -231,20 +317,51 @@ class FairnessLoss(nn.Module, ABC):
             weight = people.weight if rows is None else people.weight[rows.to(people.weight.device)]
             if not bool(weight.any()):  # the sensitive values of everybody are missing
                 self.last = Diagnostics(value=0.0, dropped=people.names)
-                return 0.0 * scores.sum()
-            whole = people is self._people and rows is None
-            constraints = (
-                self._constraints if whole else self._constrain(people, rows, scores.detach())
-            )
-            if len(constraints.types) != len(scores):
+                return {"": 0.0 * scores.sum()}
+            if len(weight) != len(scores):
                 raise ValueError(
-                    f"`pred` has {len(scores)} entries but the batch has {len(constraints.types)} "
+                    f"`pred` has {len(scores)} entries but the batch has {len(weight)} "
                     "people; pass one prediction per person."
                 )
-            value = self._penalty(scores, constraints, features, rows)
-            if constraints.about_precision:
-                value = self._per_score(value, scores, weight)
-            return value
+            values, last = {}, []
+            for sample in self._samples(people, features, rows, scores.detach()):
+                value = self._penalty(scores, sample.constraints, sample)
+                if sample.constraints.about_precision:
+                    value = self._per_score(value, scores, weight)
+                values[sample.name] = value
+                assert self.last is not None  # every penalty says how it went
+                last.append(self.last)
+            self.last = last[0] if list(values) == [""] else _joined(list(values), last)
+            return values
+
+    def _samples(
+        self, people: People, features: Array, rows: Tensor | None, scores: Tensor
+    ) -> Sequence[Sample]:
+        """Return the people of a call, as each part of the rows sees them."""
+        if people is not self._people:
+            parts = parts_of(people, self.weigh)
+            geometry = None if features is None else self._geometry_of(features, people)
+            alike = self._views(people, geometry, parts)
+            return [
+                Sample(part.name, self._constrain(part.people, None, scores), view)
+                for part, view in zip(parts, alike)
+            ]
+        if rows is None:
+            return self._whole
+        return [
+            Sample(
+                part.name,
+                self._constrain(part.people, rows, scores),
+                None if whole.geometry is None else whole.geometry.rows(rows),
+            )
+            for part, whole in zip(self._parts, self._whole)
+        ]
+
+    def _views(
+        self, people: People, geometry: Geometry | None, parts: Sequence[Part]
+    ) -> Sequence[Geometry | None]:
+        """Return who is like whom for each part, where the penalty needs it."""
+        return [None] * len(parts)
 
     def _constrain(self, people: People, rows: Tensor | None, scores: Tensor) -> Constraints:
         """Return the constraints of a batch."""
@@ -319,17 +436,47 @@ class FairnessLoss(nn.Module, ABC):
         self.balance = exact.to(self.balance.device)
         return self
 
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts of the dataset's rows that are weighed; one, called "", without weighing."""
+        return self._parts
+
+    @staticmethod
+    def _check_factors(factors: Mapping[str, float], parts: Sequence[Part]) -> None:
+        """Raise where a factor is of no part of the dataset's rows, if these are known."""
+        names = [part.name for part in parts]
+        if parts and (unknown := [name for name in factors if name not in names]):
+            raise ValueError(
+                f"`factors` names {unknown[0]!r}, but what is weighed is {', '.join(names) or '-'}."
+            )
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        for name, factor in self._factors.items():
+            destination[f"{prefix}{FACTORS}{name}"] = torch.tensor(factor, dtype=torch.float64)
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *more: Any) -> None:
+        begin = f"{prefix}{FACTORS}"
+        stored = [name for name in state_dict if name.startswith(begin)]
+        self.factors = {name[len(begin) :]: float(state_dict.pop(name)) for name in stored}
+        super()._load_from_state_dict(state_dict, prefix, *more)
+
     @abstractmethod
-    def _penalty(
-        self, scores: Tensor, constraints: Constraints, features: Array, rows: Tensor | None
-    ) -> Tensor:
-        """Return the penalty of scores, a mean over people, before its balance."""
+    def _penalty(self, scores: Tensor, constraints: Constraints, sample: Sample) -> Tensor:
+        """Return the penalty of scores, a mean over people, before any factor; sets `last`."""
 
 
-def as_loss(name: str, notion: Notion | str, **transport: Any) -> FairnessLoss:
+def as_loss(
+    name: str, notion: Notion | str, weigh: Weigh = "people", **transport: Any
+) -> FairnessLoss:
     """Make the penalty of that name, with the settings of transport if it uses them."""
     kind = loss_class(name)
-    return kind(notion, **transport) if kind.needs_features else kind(notion)
+    given: dict[str, Any] = transport if kind.needs_features else {}
+    if kind.weighs:
+        given = given | {"weigh": weigh}
+    elif weigh != "people":
+        raise ValueError(f'{kind.title} is one penalty for all; leave `weigh="people"`.')
+    return kind(notion, **given)
 
 
 def loss_class(name: str) -> type[FairnessLoss]:
@@ -341,6 +488,25 @@ def loss_class(name: str) -> type[FairnessLoss]:
             return kind
     known = ", ".join(kind.name for kind in LOSSES)
     raise ValueError(f"unknown regularizer {name!r}; pass one of {known}.")
+
+
+def _alike(pulls: dict[str, float]) -> dict[str, float]:
+    """Return factors with which parts pull equally hard, of which the geometric mean is 1."""
+    logs = {name: -math.log(pull) for name, pull in pulls.items() if pull > 0}
+    mean = sum(logs.values()) / max(1, len(logs))
+    return {name: math.exp(logs.get(name, mean) - mean) for name in pulls}
+
+
+def _joined(names: Sequence[str], last: Sequence[Diagnostics]) -> Diagnostics:
+    """Return how a call went of which each part has its own diagnostics."""
+    return Diagnostics(
+        value=sum(each.value for each in last),
+        residual=max(each.residual for each in last),
+        iterations=sum(each.iterations for each in last),
+        converged=all(each.converged for each in last),
+        dropped=tuple(name for each in last for name in each.dropped),
+        parts={name: each.value for name, each in zip(names, last)},
+    )
 
 
 def _check_shape(pred: Tensor) -> None:

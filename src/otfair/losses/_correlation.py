@@ -10,8 +10,7 @@ import math
 import torch
 from torch import Tensor
 
-from otfair._io.arrays import Array
-from otfair.losses._base import Diagnostics, FairnessLoss
+from otfair.losses._base import Diagnostics, FairnessLoss, Sample
 from otfair.notions import Constraints, Notion, People
 
 
@@ -66,6 +65,11 @@ class CorrelationLoss(FairnessLoss):
 
     def _check_people(self, people: People) -> None:
         """Refuse rows of a user's own that a correlation can't speak of."""
+        if "precision" in people.kinds:
+            raise ValueError(
+                "CorrelationLoss compares mean scores, and predictive parity is about precision. "
+                "Use NormLoss or OTFLoss."
+            )
         own = torch.tensor([kind == "fixed" for kind in people.kinds]).to(people.design.device)
         sums, sizes = people.design @ people.mass, people.design.abs() @ people.mass
         bad = own.bool() & ((people.target != 0) | (sums.abs() > 1e-5 * sizes))
@@ -77,9 +81,7 @@ class CorrelationLoss(FairnessLoss):
                 "NormLoss or OTFLoss."
             )
 
-    def _penalty(
-        self, scores: Tensor, constraints: Constraints, features: Array, rows: Tensor | None
-    ) -> Tensor:
+    def _penalty(self, scores: Tensor, constraints: Constraints, sample: Sample) -> Tensor:
         r = _correlations(scores, constraints)
         value: Tensor
         if not len(r):

@@ -8,9 +8,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from otfair._io.arrays import Array
-from otfair.losses._base import Diagnostics, FairnessLoss
-from otfair.notions import Constraints, Notion
+from otfair.losses._base import Diagnostics, FairnessLoss, Sample
+from otfair.notions import Constraints, Notion, Weigh
 
 
 class NormLoss(FairnessLoss):
@@ -24,11 +23,15 @@ class NormLoss(FairnessLoss):
         1 as in the paper, or 2.
     smoothing : float, default=0.0
         Width within which the norm's kink at zero is rounded off.
+    weigh : {"people", "attributes", "groups"}, default="people"
+        One norm for all, or the sum of those of each attribute or group times `factors`, as for
+        `OTFLoss`.
     pred_as_logit : bool, default=True
         Whether predictions are logits or else probabilities.
     """
 
     name, title = "norm", "Norm"
+    weighs = True
     widths = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 
     def __init__(
@@ -37,18 +40,17 @@ class NormLoss(FairnessLoss):
         p: int = 1,
         *,
         smoothing: float = 0.0,
+        weigh: Weigh = "people",
         pred_as_logit: bool = True,
     ) -> None:
-        super().__init__(notion, pred_as_logit=pred_as_logit)
+        super().__init__(notion, weigh=weigh, pred_as_logit=pred_as_logit)
         if p not in (1, 2) or not smoothing >= 0:
             raise ValueError(
                 f"`p` must be 1 or 2 and `smoothing` not negative; received {p!r}, {smoothing!r}."
             )
         self.p, self.smoothing = p, smoothing
 
-    def _penalty(
-        self, scores: Tensor, constraints: Constraints, features: Array, rows: Tensor | None
-    ) -> Tensor:
+    def _penalty(self, scores: Tensor, constraints: Constraints, sample: Sample) -> Tensor:
         on = scores.device
         V, w = constraints.vectors.to(on), constraints.sample_weight.to(on)
         by_type = scores.new_zeros(V.shape[1]).index_add(0, constraints.types.to(on), w * scores)

@@ -1,11 +1,12 @@
 """The OTF cost as a penalty for any PyTorch loop.
 
-Maths: docs/derivation.md, sections 5, 7 and 8. A penalty is the mean over people; the solver works
-in float64 whatever the model's type, and its gradient comes from the envelope theorem.
+Maths: docs/derivation.md, sections 5, 7, 8 and 14. A penalty is the mean over people; the solver
+works in float64 whatever the model's type, and its gradient comes from the envelope theorem.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import torch
@@ -14,8 +15,8 @@ from torch.autograd.function import once_differentiable
 
 from otfair._io.arrays import Array, to_tensor
 from otfair.geometry import Cost, CostFunction, Geometry, PointCloud, Scale
-from otfair.losses._base import Diagnostics, FairnessLoss
-from otfair.notions import Constraints, Notion, People, possible_constraints
+from otfair.losses._base import Diagnostics, FairnessLoss, Sample
+from otfair.notions import Constraints, Notion, Part, People, Weigh, possible_constraints
 from otfair.transport import AdjustedTransport, Newton, Solver, TransportError, adjusted_otf
 
 
@@ -38,11 +39,19 @@ class OTFLoss(FairnessLoss):
         As for `PointCloud`.
     slack : float, default=0.0
         Violation of each constraint that costs nothing.
+    bounded : bool, default=False
+        Whether nobody may receive more than a score of one, as for `smooth_otf`. A step takes a few
+        times as long, and for tens of thousands of people at once seconds.
     solver : {"newton", "coordinate"}, default="newton"
         How the dual is solved.
     warm_start : bool, default=True
         Start each call at the constraint duals of the last one. It changes how long a solver takes,
         and with a sweep limit also where it stops.
+    weigh : {"people", "attributes", "groups"}, default="people"
+        One cost for all sensitive columns, which hears small and near groups least; or the sum of
+        one for each attribute, or for each group against the others, times `factors`, which
+        `balance_` finds. All are found by one pass over the distances. A one-hot matrix does not
+        tell which columns make an attribute, so that each is one.
     pred_as_logit : bool, default=True
         Whether predictions are logits or else probabilities.
     **options : float or int
@@ -66,6 +75,7 @@ class OTFLoss(FairnessLoss):
 
     name, title = "otf", "OTF"
     needs_features = True
+    weighs = True
 
     def __init__(
         self,
@@ -75,15 +85,17 @@ class OTFLoss(FairnessLoss):
         cost: str | CostFunction | Cost = "euclidean",
         scale: Scale = "max",
         slack: float = 0.0,
+        bounded: bool = False,
         solver: Solver = "newton",
         warm_start: bool = True,
+        weigh: Weigh = "people",
         pred_as_logit: bool = True,
         **options: Any,
     ) -> None:
-        super().__init__(notion, pred_as_logit=pred_as_logit)
+        super().__init__(notion, weigh=weigh, pred_as_logit=pred_as_logit)
         self.epsilon, self.cost, self.scale = epsilon, cost, scale
         self.slack, self.solver, self.options = slack, solver, options
-        self.warm_start = warm_start
+        self.warm_start, self.bounded = warm_start, bounded
         self._geometry: Geometry | None = None
         self.forget()
 
@@ -93,6 +105,15 @@ class OTFLoss(FairnessLoss):
     def fit_people(self, people: People, geometry: Geometry | None = None) -> Self:
         if geometry is None:
             raise ValueError("OTF needs features of these people, or a `geometry` of them.")
+        self._geometry = geometry
+        self.forget()
+        return super().fit_people(people, geometry)
+
+    def _views(
+        self, people: People, geometry: Geometry | None, parts: Sequence[Part]
+    ) -> Sequence[Geometry | None]:
+        """Measure distances to the finest types, once, and merge them into those of each part."""
+        assert geometry is not None  # or else the features would be missing
         n = len(people.types)
         if geometry.shape != (n, n):
             raise ValueError(
@@ -100,11 +121,12 @@ class OTFLoss(FairnessLoss):
                 f"{geometry.shape[0]} who give score and {geometry.shape[1]} who receive it; pass "
                 "the same people, in the same order."
             )
-        c = people.constraints()
-        geometry.soft_distances(c.column_types, self.epsilon, c.column_weight, len(c.type_names))
-        self._geometry = geometry
-        self.forget()
-        return super().fit_people(people)
+        finest = len(people.type_names)
+        geometry.soft_distances(people.types, self.epsilon, people.weight, finest)
+        return [
+            geometry if p.merge is None else geometry.merged(p.merge, len(p.people.type_names))
+            for p in parts
+        ]
 
     def _constrain(self, people: People, rows: Tensor | None, scores: Tensor) -> Constraints:
         return possible_constraints(people, rows, scores)
@@ -112,28 +134,21 @@ class OTFLoss(FairnessLoss):
     def forget(self) -> None:
         """Start the next call anew, not at the last solution."""
         self._duals: dict[str, tuple[float, float]] = {}
-        self._whole: AdjustedTransport | None = None
+        self._solved: dict[str, AdjustedTransport] = {}  # for the whole dataset, by part
 
-    def _penalty(
-        self, scores: Tensor, constraints: Constraints, features: Array, rows: Tensor | None
-    ) -> Tensor:
-        geometry = self._geometry
-        if features is not None:
-            weight = torch.as_tensor(constraints.sample_weight)
-            geometry = cloud(features, weight, self.cost, self.scale)
-        elif geometry is not None and rows is not None:
-            geometry = geometry.rows(rows)
-        assert geometry is not None  # or else the people would be missing too
-        whole = features is None and rows is None
+    def _penalty(self, scores: Tensor, constraints: Constraints, sample: Sample) -> Tensor:
+        geometry = sample.geometry
+        assert geometry is not None
         given = (scores.detach().to(geometry.device), geometry, constraints, self.epsilon)
-        start = self._start(constraints, whole) if self.warm_start else None
+        start = self._start(sample) if self.warm_start else None
         try:
-            a = adjusted_otf(*given, self.slack, self.solver, start, **self.options)
+            a = adjusted_otf(*given, self.slack, self.solver, start, **self._settings())
         except TransportError:
             if self.solver != "newton" or self.options.get("tol", Newton.tol) >= Newton.tol:
                 raise
-            a = adjusted_otf(*given, self.slack, **(self.options | {"tol": Newton.tol}))
-        self._whole = a if whole else self._whole
+            a = adjusted_otf(*given, self.slack, **(self._settings() | {"tol": Newton.tol}))
+        if any(sample is whole for whole in self._whole):
+            self._solved[sample.name] = a
         pairs = zip(a.smooth.constraint_duals.tolist(), a.relaxed.constraint_duals.tolist())
         self._duals |= dict(zip(constraints.names, pairs))
         total = float(torch.as_tensor(constraints.sample_weight).sum())
@@ -148,12 +163,14 @@ class OTFLoss(FairnessLoss):
         value: Tensor = _Envelope.apply(scores, a.value / total, gradient)  # type: ignore[no-untyped-call]
         return value
 
-    def _start(
-        self, constraints: Constraints, whole: bool
-    ) -> AdjustedTransport | tuple[Array, Array] | None:
+    def _settings(self) -> dict[str, Any]:
+        return self.options | {"bounded": self.bounded}
+
+    def _start(self, sample: Sample) -> AdjustedTransport | tuple[Array, Array] | None:
         """Return the last solution for the whole dataset, or the last duals of each constraint."""
-        if whole and self._whole is not None:
-            return self._whole
+        constraints = sample.constraints
+        if sample.name in self._solved and any(sample is whole for whole in self._whole):
+            return self._solved[sample.name]
         if not self._duals or not constraints.names:
             return None
         smooth, relaxed = zip(*(self._duals.get(name, (0.0, 0.0)) for name in constraints.names))

@@ -8,10 +8,11 @@ sums of powers of the scores in each type, in one pass over the people.
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy import stats
@@ -20,6 +21,7 @@ from otfair.notions import People
 
 DRAWS = 5000  # of figures, to find the quantile of the largest
 MOST_CORRELATED = 500  # figures; with more, each is drawn by itself, which bounds them from above
+TINY = 1e-12  # in place of a limit of 0
 NORMAL = 0.95  # at which the tails of small groups are compared with the normal's
 
 
@@ -37,10 +39,36 @@ class Criterion(ABC):
 
     name: ClassVar[str]  # as users choose it
     title: ClassVar[str]  # what it is called in a sentence
+    _attributes: Sequence[str]  # of each figure
+    _unit: np.ndarray | float = 1.0  # (q,) by what figures are multiplied
 
     @abstractmethod
     def __call__(self, h: np.ndarray) -> float:
         """Return the violation of scores h, (n,); NaN where some are not finite."""
+
+    def limited(self, limits: Mapping[str, float]) -> Self:
+        """Return the criterion in which each attribute counts by its own limit.
+
+        Parameters
+        ----------
+        limits : mapping of str to float
+            Limits of some attributes; the others do not count.
+
+        Returns
+        -------
+        Criterion
+            Its violation is the largest of an attribute's violation times the largest limit over
+            its own, so that it is within the largest limit where each is within its own.
+        """
+        most = max(limits.values())
+        unit = {name: most / max(limit, TINY) if most else 1.0 for name, limit in limits.items()}
+        own = copy.copy(self)
+        own._unit = np.array([unit.get(name, 0.0) for name in self._attributes])
+        return own
+
+    def by_attribute(self, h: np.ndarray) -> dict[str, float]:
+        """Return the violation of each attribute by itself, of scores h, (n,)."""
+        return {name: self.limited({name: 1.0})(h) for name in dict.fromkeys(self._attributes)}
 
     @abstractmethod
     def bound(self, h: np.ndarray, confidence: float, new_people: float = np.inf) -> Bound:
@@ -103,6 +131,8 @@ class FiguresCriterion(Criterion):
         figures, influence, widening = self._figures(z)
         if not len(figures):
             return Bound(value, value, "nothing")
+        unit = np.broadcast_to(self._unit, figures.shape)
+        figures, influence = figures * unit, [each * unit[:, None] for each in influence]
         with np.errstate(invalid="ignore"):  # a group of one person says nothing: zero by infinity
             deviations = self._deviations(z, influence) * widening
         deviations *= np.sqrt(1 + self._effective() / new_people)
@@ -145,6 +175,7 @@ class ViolationOf(FiguresCriterion):
         super().__init__(people)
         vectors, kept, _ = people.vectors(people.mass)
         self._names = [n for n, k in zip(people.names, kept.tolist()) if k]
+        self._attributes = [a for (a, _), k in zip(people.compared, kept.tolist()) if k]
         mass, self._vectors = people.mass.numpy(), vectors.numpy()
         self._strata = people.strata[kept].numpy().astype(np.float64)  # (d, K)
         self._size = self._strata @ mass
@@ -152,7 +183,7 @@ class ViolationOf(FiguresCriterion):
         self._variance = self._vectors**2 @ mass / self._size - self._mean**2
 
     def _violation(self, z: np.ndarray, size: float) -> float:
-        return float(np.abs(self._correlations(z, size)[0]).max(initial=0.0))
+        return float(np.abs(self._correlations(z, size)[0] * self._unit).max(initial=0.0))
 
     def _correlations(
         self, z: np.ndarray, size: float
@@ -185,7 +216,7 @@ class ViolationOf(FiguresCriterion):
         return r, influence, np.ones(len(r))
 
     def _largest(self, figures: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        sizes = np.minimum(np.abs(figures), 1.0)
+        sizes = np.minimum(np.abs(figures), self._unit)
         which = sizes.argmax(1)
         return sizes[np.arange(len(sizes)), which], which
 
@@ -218,6 +249,7 @@ class MeanDifferenceOf(FiguresCriterion):
         design, strata = people.design.numpy(), people.strata.numpy()
         cells: list[np.ndarray] = []  # (K,) who is in it
         names: list[str] = []
+        attributes: list[str] = []
         ranges: list[tuple[int, int]] = []  # cells that are compared with each other
         lines: list[int] = []  # rows that are numbers
         rows: dict[tuple[tuple[str, str], bytes], list[int]] = {}
@@ -235,6 +267,7 @@ class MeanDifferenceOf(FiguresCriterion):
                 if float(expected[inside].sum()) > 0:
                     cells.append(inside)
                     names.append(name)
+                    attributes.append(people.compared[some[0]][0])
             ranges.append((begin, len(cells)))
         self._cells = np.array(cells, dtype=np.float64).reshape(len(cells), self._count)
         self._ranges = [(a, b) for a, b in ranges if b - a > 1]
@@ -244,6 +277,7 @@ class MeanDifferenceOf(FiguresCriterion):
         self._widening = small_sample_factor(people_in)
         self._read_lines(design[lines], strata[lines])
         self._names = names + [people.names[c] for c in lines]
+        self._attributes = attributes + [people.compared[c][0] for c in lines]
 
     def _read_lines(self, values: np.ndarray, strata: np.ndarray) -> None:
         """Standardise the columns that are numbers within their strata."""
@@ -263,7 +297,7 @@ class MeanDifferenceOf(FiguresCriterion):
         return np.append(means, 2 * self._lines @ first / np.maximum(self._line_size, 1e-300))
 
     def _violation(self, z: np.ndarray, size: float) -> float:
-        figures = self._means(z)
+        figures = self._means(z) * self._unit
         absent = np.append(self._size <= 0, np.zeros(len(self._lines), dtype=bool))
         largest = np.abs(figures[len(self._cells) :]).max(initial=0.0)
         for begin, end in self._ranges:

@@ -7,7 +7,7 @@ group's score: linear in their score, with a factor that depends on their type o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -39,6 +39,7 @@ class PrecisionDifferenceOf(FiguresCriterion):
         self._labels = people.design[rows].numpy()
         self._rates = people.rates[rows].numpy()
         self._names = [people.names[c] for c in rows]
+        self._attributes = [people.compared[c][0] for c in rows]
         # Whom one's own people can tell of, by both labels.
         counts = [(self._members * (self._labels == k)) @ mass > 0 for k in (0, 1)]
         self._known = counts[0] & counts[1]
@@ -65,11 +66,14 @@ class PrecisionDifferenceOf(FiguresCriterion):
 
     def _gap(self, values: np.ndarray, own: np.ndarray) -> float:
         """Return how far groups are apart, or from their rate, those left out that can't tell."""
-        rate = self._rates[own[0]]
+        rate, unit = self._rates[own[0]], self._units()[own[0]]
         known = values[~np.isnan(values)]
         if not np.isnan(rate):
-            return float(np.abs(known - rate).max(initial=0.0))
-        return float(np.ptp(known)) if len(known) else 0.0
+            return float(unit * np.abs(known - rate).max(initial=0.0))
+        return float(unit * np.ptp(known)) if len(known) else 0.0
+
+    def _units(self) -> np.ndarray:
+        return np.broadcast_to(self._unit, len(self._names))
 
     def _figures(self, z: np.ndarray) -> tuple[np.ndarray, Sequence[np.ndarray], np.ndarray]:
         precision, score = self._precision(z)
@@ -84,7 +88,8 @@ class PrecisionDifferenceOf(FiguresCriterion):
         found, which = np.zeros(len(figures)), np.zeros(len(figures), dtype=np.int64)
         rows = np.arange(len(figures))
         for own in self._families:
-            some, rate = figures[:, own], self._rates[own[0]]
+            unit = self._units()[own[0]]
+            some, rate = figures[:, own], unit * self._rates[own[0]]
             if not np.isfinite(some).all():
                 unknown = own[~np.isfinite(some).all(0)][0]
                 return np.full(len(figures), np.inf), which + unknown * (q + 1)
@@ -96,7 +101,7 @@ class PrecisionDifferenceOf(FiguresCriterion):
                 high = np.abs(some - rate).argmax(1)
                 gap, code = np.abs(some - rate)[rows, high], own[high] * (q + 1)
             found, which = np.maximum(found, gap), np.where(gap > found, code, which)
-        return np.minimum(found, 1.0), which
+        return np.minimum(found, np.max(self._unit)), which
 
     def _called(self, which: int) -> str:
         high, low = divmod(which, len(self._names))
@@ -113,6 +118,15 @@ class LargestOf(Criterion):
 
     def __call__(self, h: np.ndarray) -> float:
         return float(np.max([part(h) for part in self._parts]))
+
+    def limited(self, limits: Mapping[str, float]) -> LargestOf:
+        return LargestOf(*(part.limited(limits) for part in self._parts))
+
+    def by_attribute(self, h: np.ndarray) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for name, value in (item for part in self._parts for item in part.by_attribute(h).items()):
+            found[name] = max(value, found.get(name, 0.0))
+        return found
 
     def bound(self, h: np.ndarray, confidence: float, new_people: float = np.inf) -> Bound:
         # Each of them may be exceeded, so that each has its share of the doubt.

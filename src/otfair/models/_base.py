@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, TypeAlias
 
@@ -16,6 +16,7 @@ from otfair._io.arrays import Array
 from otfair._io.saved import SaveMixin
 from otfair.geometry import Cost, CostFunction, Geometry, Scale
 from otfair.losses import cloud
+from otfair.models._balance import Balance
 from otfair.models._judging import Judgement, Jury, by_training, warn_not_met
 from otfair.models._search import weakest_alpha
 from otfair.notions import STORED_NOTIONS, Notion, People, as_notion, known_sensitive
@@ -55,7 +56,7 @@ class Stage:
     """What training on some people begins with at any strength: all that is done before."""
 
     start: Model | None  # a model without penalty; none if each strength begins anew
-    balance: float  # of the penalty
+    balance: Balance  # of the penalty, or of each part of it
 
 
 class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
@@ -70,7 +71,8 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
     alpha: float
     epsilon: float
     regularizer: Any  # its name; some classifiers also take a loss
-    max_violation: float | None
+    max_violation: float | Mapping[str, float] | None
+    weigh: str | None
     criterion: str
     confidence: float
     new_people: float
@@ -83,7 +85,7 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
     verbose: bool
     classes_: np.ndarray  # (2,)
     alpha_: float
-    balance_: float
+    balance_: Balance
     violation_: float
     violation_bound_: float
     judgement_: Judgement

@@ -137,7 +137,7 @@ class BoosterMetric:
         penalty = p.penalty(h, slope=False)[0] / p.total
         if self.name == "penalty":
             return penalty
-        alpha, balance = self.objective.alpha, self.objective.balance_
+        alpha, balance = self.objective.alpha, self.objective._balance
         each = np.logaddexp(0.0, margins) - p.labels * margins
         entropy = float(p.weight @ each / p.total)
         return (1 - alpha) * entropy + alpha * balance * penalty

@@ -5,7 +5,7 @@ Maths: docs/boosting.md. Trees see the raw features; the cost compares people by
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from numbers import Integral
@@ -21,6 +21,7 @@ from otfair._io.arrays import Array, same_length
 from otfair._io.saved import check_shapes, require
 from otfair.geometry import Cost, CostFunction, Geometry, Scale
 from otfair.losses import loss_class
+from otfair.models._balance import Balance
 from otfair.models._base import STORED_TYPES, Data, FairClassifier, Stage
 from otfair.models._objective import OTFObjective
 from otfair.models._trust import compare_losses, doubt_losses, warn_of
@@ -74,7 +75,9 @@ class OTFBoostingClassifier(FairClassifier):
         Smoothing of the OTF cost.
     regularizer : str, default="otf"
         The penalty's name, as for `OTFClassifier`.
-    max_violation : float, default=None
+    weigh : {"people", "attributes", "groups"}, default=None
+        As for `OTFClassifier`.
+    max_violation : float or dict, default=None
         As for `OTFClassifier`.
     criterion : {"correlation", "difference"}, default="correlation"
         As for `OTFClassifier`.
@@ -86,7 +89,7 @@ class OTFBoostingClassifier(FairClassifier):
         As for `OTFClassifier`.
     validation_fraction : float, default=0.0
         As for `OTFClassifier`.
-    balance : "auto" or float, default="auto"
+    balance : "auto", float or dict, default="auto"
         The penalty's factor; docs/boosting.md says how it is found.
     n_estimators : int, default=100
         Rounds of boosting, at most.
@@ -126,7 +129,9 @@ class OTFBoostingClassifier(FairClassifier):
     booster_ : xgboost.Booster or lightgbm.Booster
         The trained booster. LightGBM's does not know the margin at which it started, ``offset_``,
         which is added to what it predicts.
-    alpha_, balance_, violation_, violation_bound_ : float
+    alpha_, violation_, violation_bound_ : float
+        As for `OTFClassifier`.
+    balance_ : float or dict
         As for `OTFClassifier`.
     judgement_ : Judgement
         As for `OTFClassifier`.
@@ -168,13 +173,14 @@ class OTFBoostingClassifier(FairClassifier):
         epsilon: float = 1e-3,
         regularizer: str = "otf",
         *,
-        max_violation: float | None = None,
+        weigh: str | None = None,
+        max_violation: float | Mapping[str, float] | None = None,
         criterion: str = "correlation",
         confidence: float = 0.9,
         new_people: float = 1 / 3,
         cv: Any = 5,
         validation_fraction: float = 0.0,
-        balance: str | float = "auto",
+        balance: str | float | Mapping[str, float] = "auto",
         n_estimators: int = 100,
         early_stopping_rounds: int | None = None,
         stopping_fraction: float = 0.1,
@@ -191,7 +197,7 @@ class OTFBoostingClassifier(FairClassifier):
         self.early_stopping_rounds = early_stopping_rounds
         self.stopping_fraction = stopping_fraction
         self.notion, self.alpha, self.epsilon = notion, alpha, epsilon
-        self.regularizer, self.balance = regularizer, balance
+        self.regularizer, self.weigh, self.balance = regularizer, weigh, balance
         self.max_violation, self.criterion, self.confidence = max_violation, criterion, confidence
         self.new_people, self.cv, self.validation_fraction = new_people, cv, validation_fraction
         self.cost_features, self.cost, self.scale = cost_features, cost, scale
@@ -277,7 +283,7 @@ class OTFBoostingClassifier(FairClassifier):
                 )
 
     def _objective(self) -> OTFObjective:
-        how = {"regularizer": self.regularizer, "balance": self.balance}
+        how = {"regularizer": self.regularizer, "weigh": self.weigh, "balance": self.balance}
         objective = OTFObjective(self.notion, self.alpha, self.epsilon, **how)
         rate = BOOSTERS[self.booster].learning_rate(self._more)
         objective.approach = min(objective.approach, 1 / rate)
@@ -319,7 +325,8 @@ class OTFBoostingClassifier(FairClassifier):
             everyone = np.arange(len(data.labels))
             kept, out = split_off(self, "stopping_fraction", everyone, data.labels)
             data, watched = data.take(kept), data.take(out)
-        objective, balance = None, 1.0
+        balance: Balance = 1.0
+        objective = None
         if penalize and data.people is not None:
             objective = self._objective()
             objective.fit_people(data.people, data.labels, data.geometry, data.weight)

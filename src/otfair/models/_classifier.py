@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -25,6 +25,7 @@ from otfair._io.saved import check_shapes, check_width, require
 from otfair.geometry import Cost, CostFunction, Geometry, Scale
 from otfair.losses import FairnessLoss, OTFLoss, as_loss
 from otfair.metrics import ViolationOf, criterion_of
+from otfair.models._balance import Balance
 from otfair.models._base import STORED_TYPES, Data, FairClassifier, Stage
 from otfair.models._lbfgs import WINDOW
 from otfair.models._training import RESIDUAL, Line, Network, Training
@@ -38,11 +39,13 @@ from otfair.models._trust import (
 from otfair.models._validation import (
     check_settings,
     chosen_columns,
+    chosen_weigh,
     detached,
     read_people,
     read_training_data,
+    set_balance,
 )
-from otfair.notions import Notion, as_notion
+from otfair.notions import Notion, Weigh, as_notion
 
 STEP_BACK = 0.05  # of the way to the free model: a warm start is taken off the kink it is on
 
@@ -68,10 +71,15 @@ class OTFClassifier(FairClassifier):
         Smoothing of the OTF cost.
     regularizer : {"otf", "norm", "correlation", "barycenter"} or FairnessLoss, default="otf"
         The penalty: its name, or a loss of this library made for `notion`.
-    max_violation : float, default=None
+    weigh : {"people", "attributes", "groups"}, default=None
+        One penalty for all sensitive columns; or the sum of one for each attribute, or for each
+        group against the others, with factors found by `balance`, so that small and near groups are
+        heard. By default "attributes" for OTF and several attributes, else "people".
+    max_violation : float or dict, default=None
         Overrides `alpha`: the weakest regularisation with which the violation stays below this
         among new people, as people kept out of training judge; docs/training.md says what is
-        promised. Where none does, a `LimitWarning` says by how much.
+        promised. Where none does, a `LimitWarning` says by how much. A dict has a limit for each
+        attribute that it names, such as ``{"sex": 0.05, "race": 0.1}``; all are to be met at once.
     criterion : {"correlation", "difference"}, default="correlation"
         What a violation is: the largest correlation of score and group (the paper's), or the
         largest difference between two groups' mean scores, which sees small groups.
@@ -91,8 +99,9 @@ class OTFClassifier(FairClassifier):
         mean loss of n people, ``1 / (C n)`` times half the squared length of the weights, as they
         are for standardised features, the intercept apart. Smaller is stronger; None or infinity
         is without. A `module` is trained without it.
-    balance : "auto" or float, default="auto"
-        The penalty's factor; docs/training.md says how it is found.
+    balance : "auto", float or dict, default="auto"
+        The penalty's factor, or one for each attribute or group that is weighed; docs/training.md
+        says how it is found.
     solver : {"lbfgs", "adam"}, default="lbfgs"
         On all rows at once, or on mini-batches; a `module` is trained by Adam.
     module : torch.nn.Module or callable, default=None
@@ -134,12 +143,16 @@ class OTFClassifier(FairClassifier):
         Weights of the logistic regression.
     module_ : torch.nn.Module
         The trained module, if one was given.
-    alpha_, balance_ : float
-        The weight of fairness that was used, and the penalty's factor, 1 where there is none.
+    alpha_ : float
+        The weight of fairness that was used.
+    balance_ : float or dict
+        The penalty's factor, 1 where there is none; where attributes or groups are weighed, that of
+        each.
     violation_, violation_bound_ : float
         The violation as people kept out of training judge it, and what it stays below among new
         people. With an `alpha` of your own the training people judge, and the bound is infinite;
-        the violation is 0 without sensitive features.
+        the violation is 0 without sensitive features. Where attributes have limits of their own,
+        each counts by the largest limit over its own, and `judgement_.violations` has them apart.
     judgement_ : Judgement
         Both, with the criterion, who judged, and whether `max_violation` is met; its text says so.
     search_ : list of dict
@@ -182,14 +195,15 @@ class OTFClassifier(FairClassifier):
         epsilon: float = 1e-3,
         regularizer: str | FairnessLoss = "otf",
         *,
-        max_violation: float | None = None,
+        weigh: str | None = None,
+        max_violation: float | Mapping[str, float] | None = None,
         criterion: str = "correlation",
         confidence: float = 0.9,
         new_people: float = 1 / 3,
         cv: Any = 5,
         validation_fraction: float = 0.0,
         C: float | None = 0.1,
-        balance: str | float = "auto",
+        balance: str | float | Mapping[str, float] = "auto",
         solver: str = "lbfgs",
         module: nn.Module | Callable[[int], nn.Module] | None = None,
         mode: str = "dataset",
@@ -208,7 +222,7 @@ class OTFClassifier(FairClassifier):
         verbose: bool = False,
     ) -> None:
         self.notion, self.alpha, self.epsilon = notion, alpha, epsilon
-        self.regularizer, self.balance, self.C = regularizer, balance, C
+        self.regularizer, self.weigh, self.balance, self.C = regularizer, weigh, balance, C
         self.max_violation, self.criterion, self.confidence = max_violation, criterion, confidence
         self.new_people, self.cv, self.validation_fraction = new_people, cv, validation_fraction
         self.solver, self.module, self.mode, self.init = solver, module, mode, init
@@ -267,11 +281,11 @@ class OTFClassifier(FairClassifier):
             line = training.descend(0.0, max_iter=self.max_iter, tol=self.tol)
         else:
             line = Line(self._given())
-        if self.balance == "auto" or training.loss is None:
-            balance = training.balance(line, max_iter=self.max_iter, tol=self.tol)
+        if training.loss is None or isinstance(self.balance, str):
+            balance: Balance = training.balance(line, max_iter=self.max_iter, tol=self.tol)
         else:
-            balance = float(self.balance)
-            training.loss.balance.fill_(balance)
+            assert data.people is not None  # as there is a penalty
+            balance = set_balance(training.loss, self.balance, data.people)
         start = None if self._by_adam else line
         seed = data.seed or 0
         return _Stage(start=start, balance=balance, training=training, line=line, seed=seed)
@@ -279,9 +293,16 @@ class OTFClassifier(FairClassifier):
     def _train(self, stage: _Stage, alpha: float, start: Line | Network | None) -> Line | Network:
         if not isinstance(start, Line):
             return self._train_module(stage, alpha)
-        free = stage.line
         if not alpha and self.init is None:
-            return free
+            return stage.line
+        if not isinstance(stage.balance, dict) or not alpha or self.balance != "auto":
+            return self._descend(stage, alpha, start)
+        return stage.training.even(
+            stage.line, lambda: self._descend(stage, alpha, start), stage.balance, None
+        )
+
+    def _descend(self, stage: _Stage, alpha: float, start: Line) -> Line:
+        free = stage.line
         settings: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
         begin = start.weights + STEP_BACK * (free.weights - start.weights)
         warm = stage.training.descend(alpha, begin, **settings)
@@ -311,6 +332,8 @@ class OTFClassifier(FairClassifier):
         others = [record for model in tried if model is not chosen for record in model.history]
         self.history_ = [*others, *chosen.history]
         self.n_iter_, self.converged_ = max(1, chosen.iterations), chosen.converged
+        if isinstance(chosen, Line) and chosen.balance is not None:
+            self.balance_ = chosen.balance
         for name in ("module_", "coef_", "intercept_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         if isinstance(chosen, Line):
@@ -388,11 +411,11 @@ class OTFClassifier(FairClassifier):
         coef = coef.reshape(-1)
         return np.append(coef * self._spread, float(bias.reshape(-1)[0]) + coef @ self._mean)
 
-    def _loss(self) -> FairnessLoss:
+    def _loss(self, weigh: Weigh = "people") -> FairnessLoss:
         """Return the penalty, which knows nobody yet."""
         if not isinstance(self.regularizer, FairnessLoss):
-            transport = {"epsilon": self.epsilon, "cost": self.cost, "scale": self.scale}
-            return as_loss(self.regularizer, self.notion, **transport, tol=RESIDUAL)
+            how: dict[str, Any] = {"cost": self.cost, "scale": self.scale, "tol": RESIDUAL}
+            return as_loss(self.regularizer, self.notion, weigh, epsilon=self.epsilon, **how)
         loss = copy.deepcopy(self.regularizer)
         if loss.notion != as_notion(self.notion):
             raise ValueError(
@@ -403,8 +426,9 @@ class OTFClassifier(FairClassifier):
 
     def _fitted_loss(self, training: Training, data: Data) -> FairnessLoss:
         """Return the penalty, fitted to the people of a training."""
-        loss, people = self._loss(), data.people
+        people = data.people
         assert people is not None
+        loss = self._loss(chosen_weigh(self.weigh, self.regularizer, people))
         if not isinstance(loss, OTFLoss):
             return loss.fit_people(people)
         if loss.solver != "newton" and not self._by_adam:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -52,6 +52,11 @@ class Judgement:
     confidence: float  #: With which it does.
     limit: float | None  #: What was asked for, `max_violation`.
     decided_by: str  #: The group, or groups, that the bound hangs on.
+    #: Of each attribute its own limit, where `max_violation` has them. Then `violation` and `bound`
+    #: are the largest of an attribute's times the largest limit, `limit`, over its own.
+    limits: dict[str, float] = field(default_factory=dict)
+    #: Of each attribute its violation, as measured.
+    violations: dict[str, float] = field(default_factory=dict)
 
     @property
     def met(self) -> bool:
@@ -67,23 +72,31 @@ class Judgement:
 
     def __str__(self) -> str:
         who = WHO[self.people].format(n=f"{self.n:,}", folds=self.folds)
-        said = f"{title_of(self.criterion)}: {self.violation:.3f}, by {who}"
+        found = f"{self.violation:.3f}"
+        if self.limits:
+            limits = self.limits.items()
+            each = (f"{self.violations[a]:.3f} by {a} (limit {limit:g})" for a, limit in limits)
+            found = ", ".join(each)
+        said = f"{title_of(self.criterion)}: {found}, by {who}"
         if np.isfinite(self.bound):
             new = "in the population"
             if np.isfinite(self.new_people):
                 new = f"among {round(self.new_people):,} new people"
-            said += f"; {new} at most {self.bound:.3f}"
+            bound = f"{self.bound:.3f}"
+            if self.limits and self.limit:
+                bound = f"{100 * self.bound / self.limit:.0f} % of each limit"
+            said += f"; {new} at most {bound}"
             said += f", with {100 * self.confidence:g} % confidence"
         return said
 
 
 def by_training(criterion: str, people: People | None, h: np.ndarray) -> Judgement:
     """Judge scores, (n,), by the people that their model was trained on; 0 without attributes."""
-    found = 0.0
-    if people is not None:
-        of = criterion_of(criterion, people)
-        criterion, found = of.name, of(h)
+    judge = None if people is None else criterion_of(criterion, people)
+    found = 0.0 if judge is None else judge(h)
+    criterion = criterion if judge is None else judge.name
     return Judgement(
+        violations={} if judge is None else judge.by_attribute(h),
         criterion=criterion, people="training", n=len(h), folds=0, violation=found, bound=np.inf,
         new_people=np.inf, confidence=0.0, limit=None, decided_by="",
     )  # fmt: skip
@@ -93,10 +106,12 @@ class Jury:
     """People kept out of training, who judge models that were trained on the others."""
 
     def __init__(self, estimator: Any, people: People, labels: np.ndarray) -> None:
-        self._limit, self._confidence = estimator.max_violation, estimator.confidence
+        self._limits, self._confidence = read_limits(estimator, people), estimator.confidence
         self.splits, self.people = split_people(estimator, people, labels)
         rows = np.concatenate([judged for _, judged in self.splits])
-        self._criterion = criterion_of(estimator.criterion, people, rows)
+        self._each = criterion_of(estimator.criterion, people, rows)
+        self._criterion = self._each.limited(self._limits) if self._limits else self._each
+        self._limit = max(self._limits.values()) if self._limits else estimator.max_violation
         self._n = int((people.weight[rows] > 0).sum())  # not those who lack a sensitive value
         many = float(estimator.new_people)
         self._new = many if many > 1 else many * self._n
@@ -117,7 +132,22 @@ class Jury:
             confidence=float(self._confidence),
             limit=float(self._limit),
             decided_by=found.name,
+            limits=self._limits,
+            violations=self._each.by_attribute(h),
         )
+
+
+def read_limits(estimator: Any, people: People) -> dict[str, float]:
+    """Return the limits of attributes, if they have their own; a name that is none is an error."""
+    given = estimator.max_violation
+    if not isinstance(given, Mapping):
+        return {}
+    known = list(dict.fromkeys(attribute for attribute, _ in people.compared))
+    if unknown := [name for name in given if name not in known]:
+        raise ValueError(
+            f"`max_violation` names {unknown[0]!r}; the attributes are {', '.join(known)}."
+        )
+    return {name: float(limit) for name, limit in given.items()}
 
 
 def split_people(
@@ -155,8 +185,9 @@ def warn_not_met(judgement: Judgement, alpha: float, remedy: str, stacklevel: in
     more = ""
     if (needed := judgement.needed) is not None:
         more = f" About {needed:,} people would do, where {judgement.n:,} judged."
+    asked = judgement.limits or f"{judgement.limit:g}"
     warnings.warn(
-        f"no alpha meets max_violation={judgement.limit:g}. The nearest, at alpha={alpha:g}: "
+        f"no alpha meets max_violation={asked}. The nearest, at alpha={alpha:g}: "
         f"{judgement}; it hangs on {judgement.decided_by}.{more} {remedy}",
         LimitWarning,
         stacklevel=stacklevel + 1,

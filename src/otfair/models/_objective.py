@@ -6,6 +6,7 @@ the second-order term is the cross-entropy's own, and the penalty's force is hel
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -15,10 +16,11 @@ from otfair._io.arrays import Array, check_weight
 from otfair.geometry import Cost, CostFunction, Geometry, PointCloud, Scale
 from otfair.losses import OTFLoss, as_loss, cloud, loss_class
 from otfair.metrics import ViolationOf, criterion_of
+from otfair.models._balance import Balance
 from otfair.models._booster_metric import BoosterMetric, Population, read_call, same_people
 from otfair.models._training import Training
-from otfair.models._validation import check_balance, check_number
-from otfair.notions import Notion, People, as_notion, known_people
+from otfair.models._validation import check_balance, check_number, chosen_weigh, set_balance
+from otfair.notions import Notion, People, as_notion, check_weigh, known_people
 from otfair.tables import binary_labels
 from otfair.tables import same_people as same_rows
 
@@ -57,9 +59,12 @@ class OTFObjective:
         Weight of fairness, and smoothing of the OTF cost.
     regularizer : str, default="otf"
         The penalty's name, as for `OTFClassifier`.
-    balance : "auto" or float, default="auto"
-        The penalty's factor. "auto" is that of the logistic regression on `fit`'s features, with
-        which alpha = 1/2 halves the violation (docs/training.md).
+    weigh : {"people", "attributes", "groups"}, default=None
+        What the penalty is summed over, as for `OTFClassifier`.
+    balance : "auto", float or dict, default="auto"
+        The penalty's factor, or one for each attribute or group that is weighed. "auto" is that of
+        the logistic regression on `fit`'s features, with which alpha = 1/2 halves the violation
+        (docs/training.md).
     cost : str, callable or Cost, default="euclidean"
         What it costs to move score between two people, as for `PointCloud`.
     scale : {"max", "mean", "median"}, float or None, default="max"
@@ -67,8 +72,8 @@ class OTFObjective:
 
     Attributes
     ----------
-    balance_ : float
-        The penalty's factor.
+    balance_ : float or dict
+        The penalty's factor; where attributes or groups are weighed, that of each.
     approach : float
         How much of the penalty, as linearised, a full step may undo: 3, of which a round takes a
         share. At learning rates above 1/3 take 1 over the rate (docs/boosting.md).
@@ -96,16 +101,18 @@ class OTFObjective:
         epsilon: float = 1e-3,
         *,
         regularizer: str = "otf",
-        balance: str | float = "auto",
+        weigh: str | None = None,
+        balance: str | float | Mapping[str, float] = "auto",
         cost: str | CostFunction | Cost = "euclidean",
         scale: Scale = "max",
     ) -> None:
         loss_class(regularizer)
         check_number("epsilon", epsilon)
         check_balance(balance)
+        check_weigh(weigh)
         self.alpha = alpha
         self.notion, self.epsilon = as_notion(notion), epsilon
-        self.regularizer, self.balance = regularizer, balance
+        self.regularizer, self.weigh, self.balance = regularizer, weigh, balance
         self.cost, self.scale = cost, scale
         self.approach = APPROACH
         self._populations: list[Population] = []
@@ -187,10 +194,20 @@ class OTFObjective:
             The objective itself, whose balance is 1 where it is "auto", until `balance_by`.
         """
         self._populations = [self._population(people, labels, geometry, sample_weight)]
-        self.balance_ = 1.0 if self.balance == "auto" else float(self.balance)
+        self._settle(1.0)
+        if not isinstance(self.balance, str):
+            self._settle(set_balance(self._train.loss, self.balance, people))
         return self.reset()
 
-    def balance_by(self, X: np.ndarray) -> float:
+    def _settle(self, balance: Balance) -> None:
+        """Tell the balance; the training people's penalty keeps its parts' factors only."""
+        self.balance_, loss = balance, self._train.loss
+        self._balance = balance if isinstance(balance, float) else float(loss.balance)
+        loss.balance.fill_(1.0)
+        for other in self._populations[1:]:
+            other.loss.factors = loss.factors
+
+    def balance_by(self, X: np.ndarray) -> Balance:
         """Set the balance to that of the logistic regression on these features.
 
         Parameters
@@ -200,14 +217,13 @@ class OTFObjective:
 
         Returns
         -------
-        float
-            The balance.
+        float or dict
+            The balance, or that of each part.
         """
         p = self._train
         people = Training(X, p.labels, p.weight / p.weight.mean(), p.loss, p.violation)
         free = people.descend(0.0, max_iter=100, tol=1e-5)
-        self.balance_ = people.balance(free, max_iter=50, tol=1e-5)
-        p.loss.balance.fill_(1.0)
+        self._settle(people.balance(free, max_iter=50, tol=1e-5))
         return self.balance_
 
     def watch(
@@ -262,6 +278,7 @@ class OTFObjective:
         if isinstance(train.loss, OTFLoss) and train.loss._geometry is not None:
             alike = PointCloud(X, cost=self.cost, scale=train.loss._geometry.scale_)
         self._populations.append(self._population(people, y, alike, sample_weight))
+        self._populations[-1].loss.factors = train.loss.factors
         return self
 
     def reset(self) -> Self:
@@ -339,7 +356,7 @@ class OTFObjective:
         """Factor of the penalty where that of the cross-entropy is 1; infinite at alpha = 1."""
         if self.alpha == 1:
             return np.inf
-        return float(self.alpha / (1 - self.alpha) * self.balance_)
+        return float(self.alpha / (1 - self.alpha) * self._balance)
 
     def _next_force(self, p: Population, h: np.ndarray, curvature: np.ndarray) -> np.ndarray:
         """Return what the penalty adds to each copy's slope, in units of its curvature, (n,)."""
@@ -373,7 +390,9 @@ class OTFObjective:
         geometry: Geometry | None,
         sample_weight: Array,
     ) -> Population:
-        loss = as_loss(self.regularizer, self.notion, epsilon=self.epsilon, tol=RESIDUAL)
+        weigh = chosen_weigh(self.weigh, self.regularizer, people)
+        how: dict[str, Any] = {"epsilon": self.epsilon, "tol": RESIDUAL}
+        loss = as_loss(self.regularizer, self.notion, weigh, **how)
         loss.fit_people(people, geometry)
         weight = check_weight(sample_weight, len(labels)).cpu().numpy()
         return Population(labels, weight, loss, criterion_of(ViolationOf.name, people))

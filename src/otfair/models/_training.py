@@ -5,7 +5,8 @@ L-BFGS trains lines, Adam modules; the ridge is on the weights of lines.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,11 +16,11 @@ from torch import Tensor, nn
 
 from otfair._io.progress import track
 from otfair.losses import FairnessLoss
-from otfair.metrics import Criterion
+from otfair.metrics import Criterion, ViolationOf, criterion_of
+from otfair.models._balance import HALF_WITHIN, HALVINGS, TOLD, Balance, even_out
 from otfair.models._lbfgs import Objective, minimize
 from otfair.notions import People
 
-HALVINGS, HALF_WITHIN = 8, 0.03  # trainings at most to find the balance, and how nearly to halve
 RESIDUAL = 1e-10  # of the penalty's solver: near fairness, more would hide the violation left
 BALANCE_BATCH = 2000  # people by whom it is found in batch mode
 SETTLED = 1e-3  # relative decrease over ten epochs below which Adam has converged
@@ -36,6 +37,7 @@ class Line:
     iterations: int = 0
     converged: bool = True
     stuck: bool = False  # on a kink
+    balance: Balance | None = None  # of the penalty's parts, where the model has its own
 
     def logits(self, X: np.ndarray) -> np.ndarray:
         """Return the logits of the positive class, (n,)."""
@@ -94,7 +96,7 @@ class Training:
             return 0.0
         return self.violation_of(expit(model.logits(self.X)))
 
-    def balance(self, free: Line, *, max_iter: int, tol: float) -> float:
+    def balance(self, free: Line, *, max_iter: int, tol: float) -> Balance:
         """Give the penalty the factor with which alpha = 1/2 halves the violation; returns it.
 
         `free` is the model without penalty. Where its violation is zero, or can't be halved, the
@@ -108,8 +110,13 @@ class Training:
             rows = np.random.default_rng(0).permutation(len(self.y))[:BALANCE_BATCH]
             features, people = self.batches
             batch = (features[rows], people.take(rows))
-            return self.loss.balance_(logits[rows], self.y[rows], *batch)
+            self.loss.balance_(logits[rows], self.y[rows], *batch)
+            return self.loss.balances
         alike = self.loss.balance_(logits, self.y)
+        settings: dict[str, Any] = {"max_iter": min(max_iter, 100), "tol": 10 * tol}
+        if isinstance(start := self.loss.balances, dict):
+            self.even(free, lambda: self.descend(0.5, free.weights, **settings), start, 0.5)
+            return self.loss.balances
         before = self.violation(free)
         if not before > 1e-9:
             return alike
@@ -117,7 +124,7 @@ class Training:
         for _ in range(HALVINGS):
             self.loss.balance.fill_(np.exp(guess))
             # From the free model: a warm start would stay on the kink where the last one ended.
-            found = self.descend(0.5, free.weights, max_iter=min(max_iter, 100), tol=10 * tol)
+            found = self.descend(0.5, free.weights, **settings)
             left = self.violation(found) / before
             if abs(left - 0.5) <= HALF_WITHIN:
                 break
@@ -133,6 +140,33 @@ class Training:
             bracketed = np.isfinite(weak) and np.isfinite(strong)
             self.loss.balance.fill_(np.exp(guess) if bracketed else alike)
         return float(self.loss.balance)
+
+    def even(
+        self, free: Line, train: Callable[[], Line], start: dict[str, float], aim: float | None
+    ) -> Line:
+        """Train with factors such that the same share of each part's violation is left.
+
+        `train` trains by the penalty as it is; `free` is the model without. The penalty keeps the
+        factors of the model that is returned.
+        """
+        loss, h = self.loss, expit(free.logits(self.X))
+        assert loss is not None
+        violations = {p.name: criterion_of(ViolationOf.name, p.people) for p in loss.parts}
+        before = {name: of(h) for name, of in violations.items()}
+        least = max(1e-9, TOLD * max(before.values()))
+        before = {name: size for name, size in before.items() if size > least}
+        trained: list[Line] = []
+
+        def shares_at(factors: dict[str, float]) -> dict[str, float]:
+            loss.balances = factors
+            trained.append(replace(train(), balance=factors))
+            h = expit(trained[-1].logits(self.X))
+            return {name: violations[name](h) / size for name, size in before.items()}
+
+        if not before:
+            return replace(train(), balance=start)
+        loss.balances = best = even_out(shares_at, start, aim)
+        return next(line for line in trained if line.balance == best)
 
     def objective(self, alpha: float) -> Objective:
         """Return the function of the linear model's weights that `descend` minimises."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -18,7 +18,16 @@ from otfair._io.arrays import Array, is_tensor, same_length
 from otfair.geometry import Geometry
 from otfair.losses import FairnessLoss, OTFLoss, loss_class
 from otfair.metrics import CRITERIA
-from otfair.notions import Notion, People, as_notion, known_people
+from otfair.notions import (
+    Notion,
+    People,
+    Weigh,
+    as_notion,
+    attributes_of,
+    check_weigh,
+    known_people,
+    parts_of,
+)
 from otfair.tables import EncodedColumn, two_classes
 
 KNOWN = {"solver": ("lbfgs", "adam"), "mode": ("dataset", "batch")}
@@ -54,8 +63,51 @@ def check_number(name: str, value: Any) -> None:
 
 def check_balance(value: Any) -> None:
     """Raise where a `balance` is neither a factor nor found from the data."""
-    if value != "auto" and not (isinstance(value, numbers.Real) and 0 < float(value) < np.inf):
-        raise ValueError(f'`balance` must be "auto" or a positive number; received {value!r}.')
+    each = list(value.values()) if isinstance(value, Mapping) else [value]
+    sound = each and all(isinstance(v, numbers.Real) and 0 < float(v) < np.inf for v in each)
+    if not sound and not (isinstance(value, str) and value == "auto"):
+        raise ValueError(
+            '`balance` must be "auto", a positive number, or one for each attribute or group that '
+            f"is weighed; received {value!r}."
+        )
+
+
+def check_limits(limits: Mapping[Any, Any]) -> None:
+    """Raise where limits of attributes are none, or no numbers in their range."""
+    if not limits:
+        raise ValueError("`max_violation` has no limits; name attributes, or pass one number.")
+    for limit in limits.values():
+        check_number("max_violation", limit)
+
+
+def chosen_weigh(weigh: str | None, regularizer: str | FairnessLoss, people: People) -> Weigh:
+    """Return what a penalty is summed over for these people."""
+    if isinstance(regularizer, FairnessLoss):
+        if weigh not in (None, regularizer.weigh):
+            raise ValueError(
+                f"`regularizer` was made with weigh={regularizer.weigh!r}, but `weigh` is "
+                f"{weigh!r}; pass the same to both, or leave it out here."
+            )
+        return regularizer.weigh
+    if weigh is not None:
+        return weigh  # type: ignore[return-value]
+    several = len(attributes_of(people)) > 1
+    return "attributes" if several and regularizer == OTFLoss.name else "people"
+
+
+def set_balance(
+    loss: FairnessLoss, balance: float | Mapping[str, float], people: People
+) -> float | dict[str, float]:
+    """Give a penalty the user's own factor, or one for each part of the people's rows."""
+    names = [part.name for part in parts_of(people, loss.weigh)]
+    if isinstance(balance, Mapping) and sorted(balance) != sorted(names):
+        weighed = ", ".join(filter(None, names)) or "nothing"
+        raise ValueError(
+            f"`balance` has factors of {', '.join(map(str, balance))}, but what is weighed is "
+            f"{weighed}; pass one for each, or one number."
+        )
+    loss.balances = balance
+    return loss.balances
 
 
 def check_common(estimator: Any) -> None:
@@ -64,9 +116,12 @@ def check_common(estimator: Any) -> None:
         given = getattr(estimator, name, None)
         if name == "cv" and (hasattr(given, "split") or np.iterable(given)):
             continue  # splits of one's own
-        if given is not None or (hasattr(estimator, name) and name not in OPTIONAL):
+        if name == "max_violation" and isinstance(given, Mapping):
+            check_limits(given)
+        elif given is not None or (hasattr(estimator, name) and name not in OPTIONAL):
             check_number(name, given)
     check_balance(estimator.balance)
+    check_weigh(estimator.weigh)
     own, loss = (estimator.cost, estimator.scale), estimator.regularizer
     if own != ("euclidean", "max"):
         asked = f"`cost` is {estimator.cost!r} and `scale` {estimator.scale!r}; leave these out"

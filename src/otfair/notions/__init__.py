@@ -25,6 +25,7 @@ from otfair.notions._demographic_parity import DemographicParity
 from otfair.notions._equalized_odds import EqualizedOdds, EqualOpportunity, PredictiveEquality
 from otfair.notions._gaps import known_people, known_sensitive
 from otfair.notions._linear import LinearNotion
+from otfair.notions._parts import Part, Weigh, attributes_of, check_weigh, parts_of
 from otfair.notions._possible import possible_constraints
 from otfair.notions._predictive_parity import PredictiveParity
 from otfair.notions._rates import Rates

@@ -47,6 +47,7 @@ class People:
     target: Tensor  #: b, (d,): what G f must equal.
     names: tuple[str, ...]  #: Of the rows.
     compared: tuple[tuple[str, str], ...]  #: Of each row, its attribute and stratum.
+    groups: tuple[str, ...]  #: Of each row, its group, number or name, in any stratum.
     type_names: tuple[str, ...]  #: Of the types.
     types: Tensor  #: Type of each person, (n,).
     weight: Tensor  #: w, (n,): weight of each person.
@@ -233,6 +234,7 @@ class People:
             rates=None if without else self.rates[rows],  # type: ignore[index]
             names=tuple(self.names[c] for c in own),
             compared=tuple(self.compared[c] for c in own),
+            groups=tuple(self.groups[c] for c in own),
             kinds=kinds,
         )
 
@@ -406,6 +408,7 @@ def people_from_matrix(
         target=b.to(matrix.device),
         names=labels,
         compared=tuple((name, "") for name in labels),
+        groups=labels,
         type_names=_numbered("type", design.shape[1]),
         types=torch.as_tensor(types.reshape(-1), device=matrix.device),
         weight=check_weight(sample_weight, n, matrix.device),
@@ -441,22 +444,25 @@ def type_people(
     """Lay out one row per stratum and group (or continuous attribute), one column per type."""
     types, first = number_types(strata.codes, attributes)
     levels = strata.codes[first]  # (K,)
-    rows: list[tuple[str, tuple[str, str], str, np.ndarray, np.ndarray]] = []
+    rows: list[tuple[str, str, tuple[str, str], str, np.ndarray, np.ndarray]] = []
     for level, stratum in enumerate(strata.names):
         given, inside = f" | {stratum}" if stratum else "", levels == level
         for a in attributes:
             codes, key = a.codes[first], (a.name, stratum)  # (K,)
             if a.is_group:  # being outside of an encoded group has no name, and no row
                 named = [(c, name) for c, name in enumerate(a.values) if name]
-                rows += [(f"{name}{given}", key, "group", codes == c, inside) for c, name in named]
+                rows += [
+                    (f"{name}{given}", name, key, "group", codes == c, inside) for c, name in named
+                ]
             else:
-                rows.append((f"{a.name}{given}", key, "continuous", a.values[codes], inside))
-    values = [np.array(a.value_names(), dtype=object)[a.codes[first]] for a in attributes]
+                values = a.values[codes]
+                rows.append((f"{a.name}{given}", a.name, key, "continuous", values, inside))
+    called = [np.array(a.value_names(), dtype=object)[a.codes[first]] for a in attributes]
     parts = [
         [*person, strata.names[level]] if level >= 0 else [strata.outside]
-        for level, person in zip(levels, zip(*values))
+        for level, person in zip(levels, zip(*called))
     ]
-    names, compared, kinds, design, insides = zip(*rows)
+    names, groups, compared, kinds, design, insides = zip(*rows)
     return People(
         design=torch.as_tensor(np.array(design, dtype=np.float64)),
         strata=torch.as_tensor(np.array(insides)),
@@ -464,6 +470,7 @@ def type_people(
         target=torch.zeros(len(names), dtype=torch.float64),
         names=names,
         compared=compared,
+        groups=groups,
         type_names=tuple(", ".join(filter(None, some)) for some in parts),
         types=torch.as_tensor(types),
         weight=weight.cpu(),
@@ -490,6 +497,7 @@ def stack_people(a: People, b: People) -> People:
         rates=_stacked_rates(a, b),
         names=a.names + b.names,
         compared=a.compared + b.compared,
+        groups=a.groups + b.groups,
         type_names=tuple(_merged_name(a.type_names[k], b.type_names[l]) for k, l in pairs),
         types=types,
         as_tensor=a.as_tensor or b.as_tensor,

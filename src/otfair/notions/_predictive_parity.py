@@ -112,6 +112,7 @@ class PredictiveParity(GroupNotion):
             target=by_label.target[:q],
             names=tuple(name for _, name in groups),
             compared=tuple((attribute, "") for attribute, _ in groups),
+            groups=tuple(name for _, name in groups),
             rates=torch.full_like(
                 by_label.target[:q], math.nan if self.rate is None else self.rate
             ),

@@ -26,9 +26,12 @@ STYLES = {
     "barycenter": ("Barycenter", "#cc79a7", "^"),
     "norm": ("Norm", "#e69f00", "D"),
     "otf": ("OTF", "#0072b2", "o"),
+    "otf_attributes": ("OTF per attribute", "#56b4e9", "s"),
     "coordinate": ("OTF, published ascent", "#009e73", "v"),
 }
-LINES = {"barycenter": ":", "norm": "--", "otf": "-", "coordinate": "-."}
+LINES = {
+    "barycenter": ":", "norm": "--", "otf": "-", "otf_attributes": "-", "coordinate": "-."
+}  # fmt: skip
 VIOLINS = {
     "epsilon": ("full", "otf", "full protocol"),
     "epsilon_paper": ("paper", "otf", "the paper's protocol"),

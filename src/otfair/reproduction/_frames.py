@@ -63,7 +63,7 @@ def panel_runs(frame: pd.DataFrame, panel: Panel) -> pd.DataFrame:
 def shown(runs: pd.DataFrame, method: str, notion: str) -> pd.DataFrame:
     """Return a method's runs that count under a notion: those that optimised it, if they do."""
     own = runs[(runs["method"] == method) & (runs["sweeps"] != 1)]
-    return select(own, notion=notion) if method in ("otf", "norm", "coordinate") else own
+    return select(own, notion=notion) if method not in ("unfair", "barycenter") else own
 
 
 def title(panel: Panel) -> str:

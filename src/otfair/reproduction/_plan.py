@@ -16,9 +16,9 @@ EPSILON = 1e-3
 _WIDE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 0.99)
 _DENSE = tuple(sorted((*_WIDE, 0.45, 0.55, 0.65)))
 ALPHAS = {
-    "full": {"otf": _WIDE, "norm": _DENSE, "barycenter": _DENSE},
+    "full": {"otf": _WIDE, "otf_attributes": _WIDE, "norm": _DENSE, "barycenter": _DENSE},
     "paper": {
-        **dict.fromkeys(("otf", "norm"), (0.1, 0.3, 0.5, 0.7, 0.9)),
+        **dict.fromkeys(("otf", "otf_attributes", "norm"), (0.1, 0.3, 0.5, 0.7, 0.9)),
         # The paper's four, which are all strong in our units, and four below them.
         "barycenter": (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.05, 0.1, 0.2),
         "coordinate": (0.1, 0.5, 0.9),
@@ -40,7 +40,7 @@ class Run:
     dataset: str
     columns: tuple[str, ...]  # sensitive ones that the penalty sees
     notion: str  # "pdp" or "peo"; "" for the unfair model
-    method: str  # "unfair", "otf", "norm", "barycenter" or "coordinate"
+    method: str  # "unfair", "otf", "otf_attributes", "norm", "barycenter" or "coordinate"
     protocol: str  # "full" (L-BFGS, dataset mode, balanced) or "paper" (Adam, batch mode)
     alpha: float  # strength
     epsilon: float  # smoothing, 0 where the method has none
@@ -86,6 +86,18 @@ def coordinate(splits: int = 1) -> Iterator[Run]:
             )  # fmt: skip
 
 
+def attributes(protocol: str, splits: int) -> Iterator[Run]:
+    """Run OTF with one cost for each attribute, which the paper does not have."""
+    for split, dataset in product(range(splits), COLUMNS):
+        several = [columns for columns in COLUMNS[dataset] if len(columns) > 1]
+        for columns, notion in product(several, NOTIONS):
+            for alpha in ALPHAS[protocol]["otf_attributes"]:
+                yield Run(
+                    "curves", dataset, columns, notion, "otf_attributes", protocol, alpha, EPSILON,
+                    split,
+                )  # fmt: skip
+
+
 def postprocess(protocol: str, seeds: int = 5) -> Iterator[Run]:
     """Train without penalty, then with nothing else; Adult by sex."""
     for seed in range(seeds):
@@ -109,8 +121,10 @@ def plan(target: str, protocol: str, splits: int) -> list[Run]:
         return list(postprocess(protocol, min(splits, 5)))
     if target == "epsilon":
         return list(epsilons(protocol, splits))
+    if target == "attributes":
+        return list(attributes(protocol, splits))
     if target != "all" and target not in COLUMNS:
-        known = ", ".join([*COLUMNS, "postprocess", "epsilon", "all"])
+        known = ", ".join([*COLUMNS, "postprocess", "epsilon", "attributes", "all"])
         raise ValueError(f"unknown experiment {target!r}; pass one of {known}.")
     names = list(COLUMNS) if target == "all" else [target]
     runs = [run for name in names for run in curves(name, protocol, splits)]
@@ -118,4 +132,5 @@ def plan(target: str, protocol: str, splits: int) -> list[Run]:
         runs += coordinate()
     if target == "all":
         runs += [*postprocess(protocol, min(splits, 5)), *epsilons(protocol, splits)]
+        runs += attributes(protocol, splits)
     return runs

@@ -144,11 +144,13 @@ def _models(runs: list[Run], split: Split) -> Iterator[OTFClassifier]:
         yield _unfair(first, **(PAPER if first.protocol == "paper" else {})).fit(X, y)
         return
     S = split.sensitive["train"][list(first.columns)]
+    by_attribute = first.method == "otf_attributes"
     clf = OTFClassifier(
         NOTIONS[first.notion],
         C=None,  # as in the paper
         epsilon=first.epsilon or EPSILON,
-        regularizer=first.method,
+        regularizer="otf" if by_attribute else first.method,
+        weigh="attributes" if by_attribute else "people",  # one cost for all, as in the paper
         random_state=first.split,
         standardize=False,
     )
@@ -159,9 +161,9 @@ def _models(runs: list[Run], split: Split) -> Iterator[OTFClassifier]:
             clf.set_params(epsilon=first.epsilon, balance=factor)
         yield from clf.fit_path(X, y, S, [run.alpha for run in runs])
         return
-    loss, factor = _paper_loss(first)
+    loss, scale = _paper_loss(first)
     for run in runs:
-        clf.set_params(regularizer=loss, balance=factor, alpha=run.alpha, **PAPER)
+        clf.set_params(regularizer=loss, weigh=None, balance=scale, alpha=run.alpha, **PAPER)
         yield clf.fit(X, y, sensitive_features=S)
 
 
@@ -174,8 +176,8 @@ def released_scale(epsilon: float) -> float:
     return 100 / epsilon if epsilon <= 0.01 else 1e4
 
 
-def _paper_loss(run: Run) -> tuple[FairnessLoss, float]:
-    """Return the penalty in the paper's protocol, and its factor."""
+def _paper_loss(run: Run) -> tuple[FairnessLoss, float | str]:
+    """Return the penalty in the paper's protocol, and its factor; "auto" finds each attribute's."""
     notion = NOTIONS[run.notion]
     if run.method == "norm":
         return NormLoss(notion), 1.0
@@ -185,6 +187,8 @@ def _paper_loss(run: Run) -> tuple[FairnessLoss, float]:
         as_released = Coordinate(max_sweeps=run.sweeps, released=True)
         loss = OTFLoss(notion, run.epsilon, solver=as_released, warm_start=False)
         return loss, released_scale(run.epsilon)
+    if run.method == "otf_attributes":
+        return OTFLoss(notion, run.epsilon, weigh="attributes", tol=RESIDUAL), "auto"
     loss = OTFLoss(notion, run.epsilon, tol=RESIDUAL)
     return loss, OTF_SCALE[run.dataset, run.columns[0], run.notion]
 

@@ -70,8 +70,9 @@ def cost_of_fairness(
     exact = exact if sampling is None else _combined(exact, sampling)
     try:
         if between is not None:
-            given = (h, CostMatrix(between, scale=None), people.constraints(), distances.epsilon)
-            smooth = adjusted_otf(*given, bounded=True).value / total
+            whole = CostMatrix(between, scale=None)
+            constraints, epsilon = people.constraints(), distances.epsilon
+            smooth = adjusted_otf(h, whole, constraints, epsilon, bounded=True).value / total
         else:
             smooth = _smooth(people, h, distances, exact.value)
     except TransportError as error:
