@@ -18,7 +18,9 @@ from torch import Tensor
 from otfair.geometry._distances import SoftDistances
 from otfair.geometry._pairs import HIGHEST, AllPairs, NearPairs, Pairs
 
-FAR = -28.0  # log of the share of a type below which a place does not count
+FAR = -28.0  # log of the share of a person's score below which a place does not count
+LEAST_FAR = -12.0  # of the share of a type, however little goes to it
+RISE = 7.0  # by which the log of what goes to a type may rise before its places are found anew
 DENSE_PAIRS = 2**23  # up to which all pairs are held, in matrices, and beyond which near ones are
 MAX_PAIRS = 2**27  # near ones of a type that are held: about 2.5 GiB
 # What is left of a type must be a share of its distance above these, or else digits are lost, or
@@ -33,8 +35,8 @@ class NearPlaces:
     found, so that w_j exp(e_ij) is the share of j. More places can be left out, and `distances`
     are to those that are open. All pairs are kept for a type that has none left.
 
-    Where people are many, pairs are held for a type and the rows that send score there: until then
-    their distance is that to all places of the type, which is never too large.
+    Where people are many, pairs are held for a type and the rows that send score there, the more
+    the more they send: until then their distance is that to all places, which is never too large.
     """
 
     def __init__(self, soft: SoftDistances) -> None:
@@ -49,7 +51,8 @@ class NearPlaces:
         self.dense = len(self.types) * self._base.shape[1] <= DENSE_PAIRS
         edges = np.searchsorted(self.types, np.arange(self.columns.n_types + 1)).tolist()
         self._places = [slice(*ends) for ends in pairwise(edges)]
-        self.held = np.full(self._base.shape, self.dense)  # (K, r) whether pairs were found
+        # Up to which log of the share of a row's score that goes to a type its pairs suffice, (K, r)
+        self._reach = np.full(self._base.shape, 0.0 if self.dense else -np.inf)
         none = [(places.stop - places.start, self._base.shape[1]) for places in self._places]
         self._pairs: list[Pairs] = [NearPairs(sp.csr_array(shape)) for shape in none]
         if self.dense:
@@ -68,21 +71,37 @@ class NearPlaces:
         for k in np.unique(self.types[places]):
             weight = (new.weight * new.open)[self._places[k]]
             if not weight.any():
-                new._find(k, np.arange(len(new._left[k])), far=-np.inf)
+                new._reach[k] = 0.0
+                new._find(k, np.arange(len(new._left[k])), every=True)
                 continue
-            new._left[k] = np.where(new.held[k], new._pairs[k].sum(weight), 1.0)
+            new._left[k] = np.where(new._reach[k] > -np.inf, new._pairs[k].sum(weight), 1.0)
             few = (new._left[k] < least).nonzero()[0]
             if len(few):
                 new._find(k, few)
         return new._measured()
 
-    def hold(self, types: np.ndarray, need: np.ndarray) -> NearPlaces:
-        """Find the pairs of some types and the row people who need them, (t, n)."""
+    def short(self, types: np.ndarray, share: np.ndarray, least: float) -> np.ndarray:
+        """Which people send more of their score to types than the pairs held suffice for, (t, n).
+
+        `share` (t, n) is what goes there; less than `least` need not be followed.
+        """
+        if self.dense:
+            return np.zeros(share.shape, dtype=bool)
+        most = np.exp(self._reach[types][:, self.rows])
+        return np.asarray(share > np.maximum(most, least))
+
+    def hold(self, types: np.ndarray, share: np.ndarray, short: np.ndarray) -> NearPlaces:
+        """Find the pairs of those who need them, (t, n), for what they send to types now."""
         new = self._copy()
-        for k, people in zip(types, need):
+        for k, own, people in zip(types, share, short):
             points = np.unique(self.rows[people])
-            if len(points):
-                new._find(k, points)
+            if not len(points):
+                continue
+            most = np.zeros(self._base.shape[1])
+            np.maximum.at(most, self.rows[people], own[people])
+            reach = np.minimum(np.log(most[points]) + RISE, 0.0)
+            new._reach[k, points] = np.maximum(new._reach[k, points], reach)
+            new._find(k, points)
         return new._measured()
 
     def received(self, types: np.ndarray, mass: np.ndarray) -> np.ndarray:
@@ -136,7 +155,7 @@ class NearPlaces:
 
     def _copy(self) -> NearPlaces:
         new = copy.copy(self)
-        for name in ("open", "held", "_left", "_base", "_pairs"):
+        for name in ("open", "_reach", "_left", "_base", "_pairs"):
             setattr(new, name, getattr(self, name).copy())
         return new
 
@@ -155,10 +174,12 @@ class NearPlaces:
         e = np.concatenate(parts, 1)
         return [e[places] for places in self._places]
 
-    def _find(self, k: int, points: np.ndarray, far: float = FAR) -> None:
+    def _find(self, k: int, points: np.ndarray, every: bool = False) -> None:
         """Find the pairs of a type and some row points, by distances to the places now open."""
         soft, places, device = self.soft, self._places[k], self.columns.points.device
-        far = -np.inf if self.dense else far
+        far = np.clip(FAR - self._reach[k, points], FAR, LEAST_FAR)
+        far[:] = -np.inf if every or self.dense else far
+        least_share = torch.as_tensor(far, device=device)
         person = np.zeros(self._base.shape[1], dtype=np.int64)
         person[self.rows] = np.arange(len(self.rows))
         view = soft.geometry.rows(torch.as_tensor(person[points], device=device))
@@ -171,7 +192,8 @@ class NearPlaces:
                 least = part.amin(0)
                 share = torch.sub(least, part, out=part).clamp_min_(-HIGHEST).exp_()
                 base[start:stop] = least - (weight[weight > 0] @ share).log_()
-            found.append(_near(torch.sub(base[start:stop], cost, out=cost), far))
+            e = torch.sub(base[start:stop], cost, out=cost)
+            found.append(_near(e, least_share[start:stop]))
         pairs = sp.hstack(found, format="csr")
         if pairs.nnz > MAX_PAIRS:
             raise MemoryError(
@@ -180,14 +202,13 @@ class NearPlaces:
                 "people, or pass `bounded=False`."
             )
         self._base[k, points] = base.cpu().numpy() * soft.epsilon
-        self.held[k, points] = True
         self._pairs[k] = self._pairs[k].replaced(points, pairs)
         # Not quite one, as far places are left out.
         self._left[k, points] = self._pairs[k].sum((self.weight * self.open)[places])[points]
 
 
-def _near(e: Tensor, far: float) -> sp.csr_array:
-    """Return the exponents of a block above a number."""
+def _near(e: Tensor, far: Tensor) -> sp.csr_array:
+    """Return the exponents of a block, (u, b), above a number for each row point, (b,)."""
     near = e > far
     point = torch.nonzero(near)[:, 1].to(torch.int32).cpu().numpy()
     ends = near.sum(1).cumsum(0).to(torch.int32).cpu().numpy()

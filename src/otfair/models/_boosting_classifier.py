@@ -75,6 +75,9 @@ class OTFBoostingClassifier(FairClassifier):
         Smoothing of the OTF cost.
     regularizer : str, default="otf"
         The penalty's name, as for `OTFClassifier`.
+    bounded : bool, default=False
+        Whether no person may receive more than a score of one in the transport of OTF, as for
+        `OTFLoss`.
     weigh : {"people", "attributes", "groups"}, default=None
         As for `OTFClassifier`.
     max_violation : float or dict, default=None
@@ -173,6 +176,7 @@ class OTFBoostingClassifier(FairClassifier):
         epsilon: float = 1e-3,
         regularizer: str = "otf",
         *,
+        bounded: bool = False,
         weigh: str | None = None,
         max_violation: float | Mapping[str, float] | None = None,
         criterion: str = "correlation",
@@ -198,6 +202,7 @@ class OTFBoostingClassifier(FairClassifier):
         self.stopping_fraction = stopping_fraction
         self.notion, self.alpha, self.epsilon = notion, alpha, epsilon
         self.regularizer, self.weigh, self.balance = regularizer, weigh, balance
+        self.bounded = bounded
         self.max_violation, self.criterion, self.confidence = max_violation, criterion, confidence
         self.new_people, self.cv, self.validation_fraction = new_people, cv, validation_fraction
         self.cost_features, self.cost, self.scale = cost_features, cost, scale
@@ -283,7 +288,8 @@ class OTFBoostingClassifier(FairClassifier):
                 )
 
     def _objective(self) -> OTFObjective:
-        how = {"regularizer": self.regularizer, "weigh": self.weigh, "balance": self.balance}
+        how: dict[str, Any] = {"regularizer": self.regularizer, "bounded": self.bounded}
+        how |= {"weigh": self.weigh, "balance": self.balance}
         objective = OTFObjective(self.notion, self.alpha, self.epsilon, **how)
         rate = BOOSTERS[self.booster].learning_rate(self._more)
         objective.approach = min(objective.approach, 1 / rate)

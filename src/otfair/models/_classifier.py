@@ -71,6 +71,9 @@ class OTFClassifier(FairClassifier):
         Smoothing of the OTF cost.
     regularizer : {"otf", "norm", "correlation", "barycenter"} or FairnessLoss, default="otf"
         The penalty: its name, or a loss of this library made for `notion`.
+    bounded : bool, default=False
+        Whether no person may receive more than a score of one in the transport of OTF, as for
+        `OTFLoss`.
     weigh : {"people", "attributes", "groups"}, default=None
         One penalty for all sensitive columns; or the sum of one for each attribute, or for each
         group against the others, with factors found by `balance`, so that small and near groups are
@@ -195,6 +198,7 @@ class OTFClassifier(FairClassifier):
         epsilon: float = 1e-3,
         regularizer: str | FairnessLoss = "otf",
         *,
+        bounded: bool = False,
         weigh: str | None = None,
         max_violation: float | Mapping[str, float] | None = None,
         criterion: str = "correlation",
@@ -223,6 +227,7 @@ class OTFClassifier(FairClassifier):
     ) -> None:
         self.notion, self.alpha, self.epsilon = notion, alpha, epsilon
         self.regularizer, self.weigh, self.balance, self.C = regularizer, weigh, balance, C
+        self.bounded = bounded
         self.max_violation, self.criterion, self.confidence = max_violation, criterion, confidence
         self.new_people, self.cv, self.validation_fraction = new_people, cv, validation_fraction
         self.solver, self.module, self.mode, self.init = solver, module, mode, init
@@ -415,7 +420,8 @@ class OTFClassifier(FairClassifier):
         """Return the penalty, which knows nobody yet."""
         if not isinstance(self.regularizer, FairnessLoss):
             how: dict[str, Any] = {"cost": self.cost, "scale": self.scale, "tol": RESIDUAL}
-            return as_loss(self.regularizer, self.notion, weigh, epsilon=self.epsilon, **how)
+            how |= {"epsilon": self.epsilon, "bounded": self.bounded}
+            return as_loss(self.regularizer, self.notion, weigh, **how)
         loss = copy.deepcopy(self.regularizer)
         if loss.notion != as_notion(self.notion):
             raise ValueError(

@@ -59,6 +59,9 @@ class OTFObjective:
         Weight of fairness, and smoothing of the OTF cost.
     regularizer : str, default="otf"
         The penalty's name, as for `OTFClassifier`.
+    bounded : bool, default=False
+        Whether no person may receive more than a score of one in the transport of OTF, as for
+        `OTFLoss`.
     weigh : {"people", "attributes", "groups"}, default=None
         What the penalty is summed over, as for `OTFClassifier`.
     balance : "auto", float or dict, default="auto"
@@ -101,6 +104,7 @@ class OTFObjective:
         epsilon: float = 1e-3,
         *,
         regularizer: str = "otf",
+        bounded: bool = False,
         weigh: str | None = None,
         balance: str | float | Mapping[str, float] = "auto",
         cost: str | CostFunction | Cost = "euclidean",
@@ -113,7 +117,7 @@ class OTFObjective:
         self.alpha = alpha
         self.notion, self.epsilon = as_notion(notion), epsilon
         self.regularizer, self.weigh, self.balance = regularizer, weigh, balance
-        self.cost, self.scale = cost, scale
+        self.cost, self.scale, self.bounded = cost, scale, bounded
         self.approach = APPROACH
         self._populations: list[Population] = []
         self.reset()
@@ -391,7 +395,7 @@ class OTFObjective:
         sample_weight: Array,
     ) -> Population:
         weigh = chosen_weigh(self.weigh, self.regularizer, people)
-        how: dict[str, Any] = {"epsilon": self.epsilon, "tol": RESIDUAL}
+        how: dict[str, Any] = {"epsilon": self.epsilon, "bounded": self.bounded, "tol": RESIDUAL}
         loss = as_loss(self.regularizer, self.notion, weigh, **how)
         loss.fit_people(people, geometry)
         weight = check_weight(sample_weight, len(labels)).cpu().numpy()

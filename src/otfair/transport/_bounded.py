@@ -87,14 +87,14 @@ class BoundedProblem(TransportProblem):
         a = len(before.alone)
         return self.extended(mu) if np.array_equal(before.alone, self.alone[:a]) else None
 
-    def needed(self, point: Point) -> np.ndarray:
-        """Which types people send score to whose near places there are not known yet, (K, n)."""
-        known = self.near.held[self.shared][:, self.near.rows]
-        return np.asarray((point.share[: len(self.shared)] > NEGLIGIBLE) & ~known)
-
-    def hold(self, need: np.ndarray) -> BoundedProblem:
-        """Let the near places of types be known to people who need them, (K, n)."""
-        return BoundedProblem(self.plain, self.near.hold(self.shared, need), self.alone)
+    def held(self, point: Point) -> BoundedProblem:
+        """Return the problem with near places known to all who send score there; itself if so."""
+        share = point.share[: len(self.shared)]
+        short = self.near.short(self.shared, share, NEGLIGIBLE)
+        if not short.any():
+            return self
+        logger.debug("%d people need near places of a type", short.sum())
+        return BoundedProblem(self.plain, self.near.hold(self.shared, share, short), self.alone)
 
     def received(self, point: Point) -> np.ndarray:
         """Mass that each place gets which is still in its type, (u,)."""
@@ -165,10 +165,8 @@ def solve_bounded(
         iterations += count
         if status.failed:
             break
-        need = problem.needed(point)
-        if need.any():
-            problem, init, reference = problem.hold(need), mu, None
-            logger.debug("%d people need near places of a type", need.sum())
+        if (known := problem.held(point)) is not problem:
+            problem, init, reference = known, mu, None
             continue
         received = problem.received(point)
         excess = problem.excess(received)
