@@ -51,7 +51,7 @@ class NearPlaces:
         self.dense = len(self.types) * self._base.shape[1] <= DENSE_PAIRS
         edges = np.searchsorted(self.types, np.arange(self.columns.n_types + 1)).tolist()
         self._places = [slice(*ends) for ends in pairwise(edges)]
-        # Up to which log of the share of a row's score that goes to a type its pairs suffice, (K, r)
+        # Log of the share of a row's score up to which its pairs with a type suffice, (K, r)
         self._reach = np.full(self._base.shape, 0.0 if self.dense else -np.inf)
         none = [(places.stop - places.start, self._base.shape[1]) for places in self._places]
         self._pairs: list[Pairs] = [NearPairs(sp.csr_array(shape)) for shape in none]
