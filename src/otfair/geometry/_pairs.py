@@ -58,41 +58,38 @@ class AllPairs:
 
 
 class NearPairs:
-    """The near pairs of the places of a type, and those that took the place of earlier ones."""
+    """The near pairs of the places of a type: those found first, and those of rows found anew."""
 
     def __init__(self, e: sp.csr_array) -> None:
-        self._parts = [e]  # (u, r) each; a pair is in one of them
-        self._shares = [_exp(e)]
+        self._first, self._share = e, _exp(e)  # (u, r)
+        self._anew, self._anew_share = sp.csr_array(e.shape), sp.csr_array(e.shape)
+        self._gone = np.zeros(e.shape[1], dtype=bool)  # (r,) row points that were found anew
 
     def sum(self, weight: np.ndarray) -> np.ndarray:
-        return np.asarray(sum(share.T @ weight for share in self._shares))
+        first = np.where(self._gone, 0.0, self._share.T @ weight)
+        return np.asarray(first + self._anew_share.T @ weight)
 
     def send(self, mass: np.ndarray) -> np.ndarray:
-        return np.asarray(sum(share @ mass for share in self._shares))
+        first = self._share @ np.where(self._gone, 0.0, mass)
+        return np.asarray(first + self._anew_share @ mass)
 
     def entries(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        parts = [part[places].tocoo() for part in self._parts]
-        some = [part.data > -np.inf for part in parts]
-        a, i = (np.concatenate([p.coords[x][s] for p, s in zip(parts, some)]) for x in (0, 1))
-        return a, i, np.concatenate([p.data[s] for p, s in zip(parts, some)])
+        first, anew = self._first[places].tocoo(), self._anew[places].tocoo()
+        some = ~self._gone[first.coords[1]]
+        a, i = (np.append(x[some], y) for x, y in zip(first.coords, anew.coords))
+        return a, i, np.append(first.data[some], anew.data)
 
     def replaced(self, points: np.ndarray, found: sp.csr_array) -> NearPairs:
-        new, old, last = copy.copy(self), self._parts[0], self._parts[-1].tocoo()
-        gone = np.zeros(old.shape[1], dtype=bool)
-        gone[points] = True
-        data, share = old.data.copy(), self._shares[0].data.copy()
-        gone_here = gone[old.indices]
-        data[gone_here], share[gone_here] = -np.inf, 0.0
-        stay = ~gone[last.coords[1]] & (len(self._parts) > 1)
-        pairs = found.tocoo()
-        j = np.append(last.coords[0][stay], pairs.coords[0])
-        i = np.append(last.coords[1][stay], points[pairs.coords[1]])
-        patch = sp.csr_array((np.append(last.data[stay], pairs.data), (j, i)), old.shape)
-        first = sp.csr_array((data, old.indices, old.indptr), old.shape)
-        shares = sp.csr_array((share, old.indices, old.indptr), old.shape)
-        new._parts, new._shares = [first, patch], [shares, _exp(patch)]
-        if not gone_here.size:  # nothing was held before
-            new._parts, new._shares = [patch], [new._shares[1]]
+        new, old, pairs = copy.copy(self), self._anew.tocoo(), found.tocoo()
+        now = np.zeros_like(self._gone)
+        now[points] = True
+        stay = ~now[old.coords[1]]
+        j = np.append(old.coords[0][stay], pairs.coords[0])
+        i = np.append(old.coords[1][stay], points[pairs.coords[1]])
+        anew = sp.csr_array((np.append(old.data[stay], pairs.data), (j, i)), old.shape)
+        if not self._first.nnz:  # the first to be found
+            return NearPairs(anew)
+        new._gone, new._anew, new._anew_share = self._gone | now, anew, _exp(anew)
         return new
 
 
