@@ -18,7 +18,7 @@ from torch import Tensor
 from otfair.geometry._distances import SoftDistances
 from otfair.geometry._pairs import HIGHEST, AllPairs, NearPairs, Pairs
 
-FAR = -28.0  # log of the share of a person's score below which a place does not count
+FAR = -26.0  # log of the share of a person's score below which a place does not count
 LEAST_FAR = -12.0  # of the share of a type, however little goes to it
 RISE = 7.0  # by which the log of what goes to a type may rise before its places are found anew
 DENSE_PAIRS = 2**23  # up to which all pairs are held, in matrices, and beyond which near ones are
