@@ -62,7 +62,7 @@ def main() -> None:
     rng = np.random.default_rng(1)
     nearby = (h * torch.as_tensor(np.exp(0.02 * rng.normal(size=len(h))))).clamp(1e-6, 1.0)
     print(f"{name}: {len(X)} rows, {X.shape[1]} features, sensitive {', '.join(sensitive)}")
-    head = f"{'':32}{'PDP':>12}{'PEO':>12}"
+    head = f"{'':36}{'PDP':>12}{'PEO':>12}"
     print(head, "-" * len(head), sep="\n")
     columns = []
     for notion in ("demographic_parity", "equalized_odds"):
@@ -77,6 +77,18 @@ def main() -> None:
         def warm(constraints=constraints, geometry=geometry, first=first):
             return otfair.adjusted_otf(nearby, geometry, constraints, EPSILON, init=first)
 
+        inside = otfair.adjusted_otf(h, geometry, constraints, EPSILON, bounded=True)
+
+        def bounded(cold=cold):
+            return cold(bounded=True)
+
+        def bounded_warm(constraints=constraints, geometry=geometry, first=inside):
+            given = (nearby, geometry, constraints, EPSILON)
+            return otfair.adjusted_otf(*given, init=first, bounded=True)
+
+        def exact(constraints=constraints, **settings):
+            return otfair.exact_otf(h, otfair.PointCloud(X), constraints, **settings)
+
         def released(cold=cold):
             return cold(solver="coordinate")
 
@@ -84,6 +96,10 @@ def main() -> None:
             return cold(solver="coordinate", tol=0.0, univariate_tol=1e-10)
 
         bare, full, again = median_ms(lambda: bare_pass(X), cold, warm)
+        full_bounded, plain, again_bounded, again_plain = median_ms(
+            bounded, cold, bounded_warm, warm, repeats=11
+        )
+        lp, lp_bounded = median_ms(exact, lambda exact=exact: exact(bounded=True), repeats=5)
         two, hundred = median_ms(released, patient, repeats=5)
         # The dual gain from mu = 0 to the optimum is what a solver has to find.
         start = cold(solver="coordinate", max_sweeps=0).smooth.value
@@ -99,6 +115,15 @@ def main() -> None:
                 ("warm re-solve, ms", f"{again:.2f}"),
                 ("  residual", f"{resolved.residual:.0e}"),
                 ("  evaluations", f"{resolved.smooth.iterations} + {resolved.relaxed.iterations}"),
+                ("bounded, features to gradient, ms", f"{full_bounded:.1f}"),
+                ("  times unbounded", f"{full_bounded / plain:.1f}"),
+                ("  residual", f"{inside.residual:.0e}"),
+                ("  people at their bound", f"{int((inside.smooth.bound_duals < 0).sum())}"),
+                ("bounded, warm re-solve, ms", f"{again_bounded:.2f}"),
+                ("  times unbounded", f"{again_bounded / again_plain:.1f}"),
+                ("exact, ms", f"{lp:.0f}"),
+                ("exact and bounded, ms", f"{lp_bounded:.0f}"),
+                ("  times unbounded", f"{lp_bounded / lp:.1f}"),
                 ("coordinate, as released, ms", f"{two:.2f}"),
                 ("  times ours", f"{two / full:.2f}"),
                 ("  sweeps", f"{old.smooth.iterations} + {old.relaxed.iterations}"),
@@ -111,7 +136,7 @@ def main() -> None:
             ]
         )
     for (label, left), (_, right) in zip(*columns):
-        print(f"{label:32}{left:>12}{right:>12}")
+        print(f"{label:36}{left:>12}{right:>12}")
 
 
 if __name__ == "__main__":

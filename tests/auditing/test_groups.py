@@ -45,7 +45,7 @@ def test_crossed_groups_are_audited_as_one_attribute(notion):
     }
     points = a.features.encode(np.arange(N))
     cloud = otfair.PointCloud(points, scale=np.median(pdist(points)))
-    fair = otfair.exact_otf(H, cloud, crossed.constraints(GROUPS, LABELS))
+    fair = otfair.exact_otf(H, cloud, crossed.constraints(GROUPS, LABELS), bounded=True)
     assert a.findings[0].cost.exact.value == approx(fair.value / H.sum(), rel=1e-6)
     assert "by a &amp; b</h3>" in a.to_html()
     assert {c.group for c in a.curves} == {g.group for g in a.violations[0].groups}

@@ -123,8 +123,8 @@ def audit(
     >>> found = otfair.audit(data.truth.scores, data.X, sensitive_features=sex, labels=data.y)
     >>> found.summary()[["notion", "attribute", "violation", "moved", "distance"]].round(2)
                    notion attribute  violation  moved  distance
-    0  demographic_parity       sex       0.35   0.13      0.30
-    1      equalized_odds       sex       0.33   0.09      0.27
+    0  demographic_parity       sex       0.35   0.13      0.33
+    1      equalized_odds       sex       0.33   0.09      0.28
     """
     started = time.perf_counter()
     _check_settings(threshold, epsilon, n_bootstrap, random_state, time_budget, reference)

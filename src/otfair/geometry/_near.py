@@ -109,8 +109,9 @@ class NearPlaces:
         out = np.zeros_like(self.weight)
         for k, sent in zip(types, mass):
             by_point = np.bincount(self.rows, sent, self._left.shape[1])
-            out[self._places[k]] = self._pairs[k].send(by_point / self._left[k])
-        return np.asarray(out * self.weight * self.open)
+            with np.errstate(all="ignore"):  # those left out would get more than there are numbers
+                out[self._places[k]] = self._pairs[k].send(by_point / self._left[k])
+        return np.where(self.open, out * self.weight, 0.0)
 
     def own(self, places: np.ndarray) -> np.ndarray | sp.csr_array:
         """Distance C - epsilon log w from row people to single places, (a, n), all or the near."""

@@ -137,10 +137,13 @@ def _start(problem: PlaceProblem, unit: float) -> tuple[np.ndarray, np.ndarray, 
     h = np.clip(np.exp(to_numpy(p.log_scores)), 1e-300, 1.0)
     smooth = TransportProblem(h, p.geometry, p.constraints, epsilon)
     bounded = BoundedProblem.of(smooth)._of(smooth.with_gamma(problem.slack))
-    bounded, (mu, *_) = solve_bounded(bounded, Newton(tol=1e-4), None, None)
-    beta = np.zeros_like(problem.caps)
-    beta[bounded.alone] = mu[len(problem.target) :]
-    return mu[: len(problem.target)], beta, MARGIN * epsilon
+    with np.errstate(all="ignore"):  # duals that are no good only mean more rounds
+        bounded, (mu, *_) = solve_bounded(bounded, Newton(tol=1e-4), None, None)
+    beta, d = np.zeros_like(problem.caps), len(problem.target)
+    if not np.isfinite(mu).all():
+        return np.zeros(d), beta, MARGIN * epsilon
+    beta[bounded.alone] = np.minimum(mu[d:], 0.0)
+    return mu[:d], beta, MARGIN * epsilon
 
 
 def _price(

@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 import otfair
 from otfair.auditing import _groups
-from otfair.auditing.costs import _costs
+from otfair.auditing.costs import _costs, _distances
 from otfair.auditing.costs._distances import median_distance
 from otfair.auditing.costs._solving import TOLL
 
@@ -65,7 +65,7 @@ def test_a_continuous_attribute_is_not_binned_where_its_values_are_few_enough():
     n = 50
     age, X = rng.gamma(2, 10, n), rng.normal(size=(n, 2))
     h = 1 / (1 + np.exp(-0.1 * (age - 20) - 0.5 * X[:, 0]))
-    a = otfair.audit(h, X, sensitive_features={"age": age}, n_bootstrap=0)
+    a = otfair.audit(h, X, sensitive_features={"age": age}, n_bootstrap=0, bounded=False)
     points = a.features.encode(np.arange(n))
     C = otfair.PointCloud(points, scale=median_distance(points, np.ones(n))).cost_matrix().numpy()
     A = np.vstack([np.kron(np.eye(n), np.ones(n)), np.tile(age - age.mean(), n)])
@@ -117,7 +117,7 @@ def test_what_a_solver_does_not_find_is_told(data, monkeypatch):
     assert (a.findings[0].cost.exact.value > 0, a.findings[0].cost.smooth) == (True, None)
     assert "no smooth cost was found" in a.to_html()
     assert "Euclidean" in a.to_html()
-    monkeypatch.setattr(_costs, "solve", fails)
+    monkeypatch.setattr(_costs, "solve_bounded", fails)
     a = otfair.audit(data.truth.scores, data.X, **options)
     assert "no cheapest plan was found: the linear program failed" in a.record.notes[-1]
     assert a.findings[0].cost.exact is None
@@ -125,3 +125,55 @@ def test_what_a_solver_does_not_find_is_told(data, monkeypatch):
     assert "no cheapest plan was found" in page
     assert "Euclidean" not in page
     assert "none: no cost was found that they are part of" in page
+
+
+def test_plans_within_bounds_are_proposals(data):
+    # Fair scores that the plan makes are scores, and fair.
+    s, h = data.sensitive_features["sex"], np.asarray(data.truth.scores)
+    a = otfair.audit(h, data.X, sensitive_features=s, n_bootstrap=50)
+    free = otfair.audit(h, data.X, sensitive_features=s, n_bootstrap=50, bounded=False)
+    cost, unbounded = a.findings[0].cost, free.findings[0].cost
+    assert (cost.bounded, unbounded.bounded) == (True, False)
+    assert unbounded.piled > 1
+    assert cost.exact.value > unbounded.exact.value
+    assert cost.exact.low <= cost.exact.value <= cost.exact.high
+    fair = h.copy()
+    np.add.at(fair, cost.pairs.giver, -cost.pairs.mass * h.sum())
+    np.add.at(fair, cost.pairs.receiver, cost.pairs.mass * h.sum())
+    assert fair.max() <= 1 + 1e-9
+    assert fair.min() >= -1e-9
+    means = [fair[s == group].mean() for group in np.unique(s)]
+    assert np.ptp(means) < 1e-6
+    assert "the plan is a proposal" in a.to_html()
+    assert "it is a measure, not a proposal" in free.to_html()
+    assert a.record.settings["bounded"] is True
+
+
+def test_intervals_within_bounds_are_those_of_costs_solved_anew():
+    # To first order: the spread of costs of resamples that are solved, in the same resamples.
+    rng = np.random.default_rng(0)
+    n = 120
+    X, s = rng.normal(size=(n, 2)), np.where(np.arange(n) % 2, "a", "b")
+    h = np.where(s == "a", 0.8, 0.45) + 0.15 * rng.random(n)
+    found = otfair.audit(h, X, sensitive_features={"s": s}, n_bootstrap=200).findings[0].cost
+    points = otfair.audit(h, X, sensitive_features={"s": s}, n_bootstrap=0).features.encode(
+        np.arange(n)
+    )
+    scale, costs = median_distance(points, np.ones(n)), []
+    for _ in range(60):
+        some = rng.integers(0, n, n)
+        fair = otfair.DemographicParity().constraints(s[some])
+        cloud = otfair.PointCloud(points[some], scale=scale)
+        t = otfair.exact_otf(h[some], cloud, fair, bounded=True)
+        costs.append(t.value / h[some].sum())
+    spread = (found.exact.high - found.exact.low) / (2 * 1.96)
+    assert spread == approx(np.std(costs), rel=0.4)
+
+
+def test_too_many_people_for_distances_between_all_are_an_error(data, monkeypatch):
+    monkeypatch.setattr(_distances, "MAX_BETWEEN", 100)
+    with pytest.raises(MemoryError, match="bounded=False"):
+        otfair.audit(
+            data.truth.scores, data.X, sensitive_features=data.sensitive_features["sex"],
+            n_bootstrap=0, bounded=True,
+        )  # fmt: skip
