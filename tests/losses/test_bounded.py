@@ -74,3 +74,8 @@ def test_classifiers_train_within_bounds():
     gradient, curvature = objective(data.y.astype(float), np.zeros(len(X)))[:2]
     assert np.isfinite(gradient).all()
     assert (curvature > 0).all()
+
+
+def test_predictive_parity_is_refused_within_bounds():
+    with pytest.raises(ValueError, match="Leave `bounded` False"):
+        otfair.OTFLoss("predictive_parity", bounded=True)

@@ -261,3 +261,72 @@ def test_too_many_near_pairs_are_an_error_with_a_remedy(monkeypatch):
     fair = otfair.DemographicParity().constraints(groups)
     with pytest.raises(MemoryError, match="Lower `epsilon`"):
         otfair.smooth_otf(h, otfair.PointCloud(X), fair, 0.1, bounded=True)
+
+
+def crowd(n: int = 200) -> tuple[np.ndarray, otfair.PointCloud, otfair.Constraints]:
+    rng = np.random.default_rng(0)
+    groups = np.arange(n) % 2
+    h = np.where(groups == 0, rng.uniform(0.6, 1, n), rng.uniform(0.3, 0.9, n))
+    cloud = otfair.PointCloud(rng.normal(size=(n, 3)))
+    return h, cloud, otfair.DemographicParity().constraints(groups.astype(str))
+
+
+def test_near_pairs_give_the_plan_of_all_pairs(monkeypatch):
+    h, cloud, fair = crowd()
+    dense = otfair.smooth_otf(h, cloud, fair, 1e-2, bounded=True)
+    monkeypatch.setattr(_near, "DENSE_PAIRS", 0)
+    near = otfair.smooth_otf(h, cloud, fair, 1e-2, bounded=True)
+    assert near.problem.own is not None
+    assert near.problem.own.nnz
+    np.testing.assert_allclose(near.plan(), dense.plan(), atol=1e-8)
+    np.testing.assert_allclose(near.plan(sparse=True).sum(1), h, atol=1e-8)
+    assert near.transport_cost == pytest.approx(dense.transport_cost, rel=1e-6)
+    np.testing.assert_allclose(near.flows.mass, dense.flows.mass, atol=1e-7)
+
+
+def test_near_pairs_of_people_without_weight_and_of_people_who_are_all_full(monkeypatch):
+    monkeypatch.setattr(_near, "DENSE_PAIRS", 0)
+    h, cloud, _ = crowd(40)
+    weight = np.where(np.arange(40) % 5 == 0, 0.0, 1.0)
+    fair = otfair.DemographicParity().constraints(
+        (np.arange(40) % 2).astype(str), sample_weight=weight
+    )
+    t = otfair.smooth_otf(h, cloud, fair, 1e-2, bounded=True)
+    assert np.asarray(t.flows.mass).sum() == pytest.approx(weight @ h)
+    people = otfair.PointCloud(np.random.default_rng(0).normal(size=(4, 2)))
+    four = otfair.DemographicParity().constraints(list("aabb"))
+    a = otfair.adjusted_otf(np.ones(4), people, four, 1e-2, bounded=True)
+    assert abs(a.value) < 1e-9
+    np.testing.assert_allclose(a.smooth.fair_scores, 1.0, atol=1e-7)
+
+
+def test_scores_below_the_tolerance_of_a_program_are_sent_too():
+    fair = otfair.DemographicParity().constraints(list("abab"))
+    people, h = otfair.PointCloud([[0.0], [1.0], [2.0], [3.0]]), [0.9, 0.5, 1e-12, 0.4]
+    t = otfair.exact_otf(h, people, fair, bounded=True)
+    np.testing.assert_allclose(t.plan().sum(1), h, rtol=1e-9)
+
+
+def test_the_cheapest_rate_is_sought_among_those_that_scores_can_have():
+    rng = np.random.default_rng(0)
+    y, groups = np.array([0, 1, 1, 0] * 10), (np.arange(40) // 20).astype(str)
+    h, people = rng.uniform(0.1, 0.9, 40), otfair.PointCloud(rng.normal(size=(40, 2)))
+    t = otfair.exact_otf(h, people, otfair.PredictiveParity().constraints(groups, y), bounded=True)
+    assert t.fair_scores.max() <= 1.0
+    rates = np.linspace(0.02, 0.98, 33)
+    costs = []
+    for rate in rates:
+        c = otfair.PredictiveParity(rate=rate).constraints(groups, y)
+        try:
+            costs.append(otfair.exact_otf(h, people, c, bounded=True).value)
+        except ValueError:
+            costs.append(np.inf)
+    assert np.isinf(costs).any()
+    assert t.value <= min(costs) + 1e-9
+
+
+def test_a_setting_that_is_neither_true_nor_false_is_an_error():
+    h, cloud, fair = crowd(10)
+    for solve in (otfair.smooth_otf, otfair.exact_otf):
+        with pytest.raises(TypeError, match="`bounded` must be True or False"):
+            solve(h, cloud, fair, bounded="no")

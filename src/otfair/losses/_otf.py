@@ -16,7 +16,15 @@ from torch.autograd.function import once_differentiable
 from otfair._io.arrays import Array, to_tensor
 from otfair.geometry import Cost, CostFunction, Geometry, PointCloud, Scale
 from otfair.losses._base import Diagnostics, FairnessLoss, Sample
-from otfair.notions import Constraints, Notion, Part, People, Weigh, possible_constraints
+from otfair.notions import (
+    Constraints,
+    Notion,
+    Part,
+    People,
+    PredictiveParity,
+    Weigh,
+    possible_constraints,
+)
 from otfair.transport import AdjustedTransport, Newton, Solver, TransportError, adjusted_otf
 
 
@@ -93,6 +101,11 @@ class OTFLoss(FairnessLoss):
         **options: Any,
     ) -> None:
         super().__init__(notion, weigh=weigh, pred_as_logit=pred_as_logit)
+        if bounded and any(isinstance(part, PredictiveParity) for part in self.notion.parts):
+            raise ValueError(
+                "predictive parity can't be trained for within bounds: at the precision that high "
+                "scores have, no scores up to one may be fair. Leave `bounded` False."
+            )
         self.epsilon, self.cost, self.scale = epsilon, cost, scale
         self.slack, self.solver, self.options = slack, solver, options
         self.warm_start, self.bounded = warm_start, bounded

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from torch import Tensor
 
@@ -113,7 +112,7 @@ class BoundedProblem(TransportProblem):
             far, own = self.distances[K:][a, senders], share[K:][a, senders]
         else:
             (a, senders), far = self.own.tocoo().coords, self.own.data
-            own = (point.own @ sp.diags_array(self.mass)).tocoo().data
+            own = point.own.data * self.mass[self.own.indices]
         far = far + self.epsilon * np.log(self.near.weight[self.alone])[a]
         i, j = np.append(i, senders), np.append(j, self.alone[a])
         mass, cost = np.append(mass, own), np.append(cost, far)

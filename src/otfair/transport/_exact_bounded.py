@@ -217,6 +217,13 @@ def _program(
     factor = np.divide(problem.sent, sent, out=np.ones_like(sent), where=sent > 0)
     pairs.mass = mass * factor[pairs.row]
     duals = answer.eqlin.marginals[len(problem.sent) :] * unit
+    # A score below the tolerance goes where it is cheapest.
+    lost = ((sent <= 0) & (problem.sent > 0))[pairs.row].nonzero()[0]
+    if len(lost):
+        price = pairs.cost[lost] - (duals / size) @ problem.place_vectors[:, pairs.place[lost]]
+        order = lost[np.lexsort([price, pairs.row[lost]])]
+        row, at = np.unique(pairs.row[order], return_index=True)
+        pairs.mass[order[at]] = problem.sent[row]
     beta = np.zeros_like(problem.caps)
     if len(tight):
         beta[tight] = np.minimum(answer.ineqlin.marginals, 0.0) * unit

@@ -80,7 +80,8 @@ class Newton:
 def anneal(problem: TransportProblem, end: float, budget: int) -> tuple[np.ndarray, int]:
     """Follow the optimum from a large smoothing down to `end`; returns mu and evaluations used."""
     mu, used = np.zeros(len(problem.target)), 0
-    tau = float(problem.distances.max() - problem.distances.min())
+    D = problem.distances if len(problem.distances) or problem.own is None else problem.own.data
+    tau = float(D.max() - D.min())
     while tau > end and used < budget:
         mu, _, _, count = ascend(SemiDual(problem, tau), mu, COARSE, min(DIRECT, budget - used))
         used, tau = used + count, tau / 4
@@ -162,6 +163,7 @@ def _feature_sign(
                 stops = [x + x[k] / (x[k] - y[k]) * (y - x) for k in crossing]
                 for k, stop in zip(crossing, stops):
                     stop[k] = 0.0
+                stops = [np.minimum(stop, top) for stop in stops]  # but for rounding
                 good = [z for z in (y, *stops) if (z <= top).all()]
                 y = min(good, key=lambda z: float(z @ (0.5 * B @ z - q) + gamma @ np.abs(z)))
             x, sign = y, np.sign(y)

@@ -304,6 +304,7 @@ def _smooth_problem(
 
 
 def _solve_exact(problem: TransportProblem, slack: np.ndarray, bounded: bool) -> Transport:
+    _check_bounded(bounded)
     if bounded:
         return solve_exact_bounded(problem, slack)
     return solve_exact(problem.with_slack(slack))
@@ -346,7 +347,13 @@ def _solve(
     return _checked(transport, throw)
 
 
+def _check_bounded(bounded: Any) -> None:
+    if not isinstance(bounded, bool | np.bool_):
+        raise TypeError(f"`bounded` must be True or False; received {bounded!r}.")
+
+
 def _solver(solver: Solver, options: dict[str, Any], bounded: bool) -> Method:
+    _check_bounded(bounded)
     known: dict[Any, Method] = {"newton": Newton(), "coordinate": Coordinate()}
     method = solver if isinstance(solver, (Newton, Coordinate)) else known.get(solver)
     if method is None:

@@ -70,7 +70,7 @@ class _Look:
     shift: float
     value: float
     slope: float  # of the value in the shift
-    solved: Transport
+    solved: Transport | None  # None where no scores are fair at these rates
 
 
 def cheapest(
@@ -89,13 +89,18 @@ def cheapest(
 
     def look(shift: float) -> _Look:
         rho = 1 / (1 + np.exp(-(own + shift)))
-        solved = solve(constraints.at_rates(torch.as_tensor(rho)))
+        try:
+            solved = solve(constraints.at_rates(torch.as_tensor(rho)))
+        except ValueError as error:  # bounds may leave no scores that are fair
+            refused.append(error)
+            return _Look(shift, np.inf, 0.0, None)
         if not solved.converged:
             return _Look(shift, np.inf, 0.0, solved)
         return _Look(shift, solved.value, float(_slopes(rates, solved) @ (rho * (1 - rho))), solved)
 
+    refused: list[ValueError] = []
     first = look(0.0)
-    if not first.value > 0:  # fair as they are
+    if first.solved is not None and not first.value > 0:  # fair as they are
         return first.solved
     count, followed, close = FEW_LOOKS if len(constraints.types) <= MANY else MANY_LOOKS
     shifts = np.linspace(-REACH, REACH, count)
@@ -107,7 +112,10 @@ def cheapest(
     found = list(looks)
     for low, middle, high in sorted(basins, key=lambda three: three[1].value)[:followed]:
         found.append(_descend(look, low, middle, high, enough))
-    return min(found, key=lambda one: one.value).solved
+    best = min(found, key=lambda one: one.value).solved
+    if best is None:
+        raise refused[0]
+    return best
 
 
 def _descend(

@@ -135,7 +135,7 @@ class SemiDual:
         add = shift + np.log(problem.column_mass) * (1 - problem.epsilon / self.tau)
         xp, share, own = array_module(D), D / -self.tau, problem.own
         share += convert_like(add[: len(D)], D)[:, None]
-        top = xp.amax(share, 0)
+        top = xp.amax(share, 0) if len(D) else np.full(D.shape[1], -np.inf)
         if own is not None:
             data = np.repeat(add[len(D) :], np.diff(own.indptr)) - own.data / self.tau
             np.maximum.at(top, own.indices, data)

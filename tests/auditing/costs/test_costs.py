@@ -177,3 +177,16 @@ def test_too_many_people_for_distances_between_all_are_an_error(data, monkeypatc
             data.truth.scores, data.X, sensitive_features=data.sensitive_features["sex"],
             n_bootstrap=0, bounded=True,
         )  # fmt: skip
+
+
+def test_predictive_parity_is_audited_without_bounds():
+    rng = np.random.default_rng(0)
+    n = 60
+    s = np.where(np.arange(n) % 2, "a", "b")
+    y = (rng.random(n) < np.where(s == "a", 0.8, 0.2)).astype(int)
+    h, X = rng.uniform(0.6, 1, n), rng.normal(size=(n, 2))
+    a = otfair.audit(
+        h, X, sensitive_features={"s": s}, labels=y, notions="predictive_parity", n_bootstrap=0
+    )
+    assert a.findings[0].cost.exact is not None
+    assert a.findings[0].cost.bounded is False

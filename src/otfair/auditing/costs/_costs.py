@@ -47,6 +47,8 @@ def cost_of_fairness(
     cost = Cost(least_moved=_least_moved(people, h, counts), rate=comparison.rate)
     if distances is None:
         return cost
+    if "precision" in people.kinds:  # whose rate is the cheapest one without bounds
+        between = None
     total = float(w @ h)
     sampling, smooth, failure = None, None, ""
     try:
