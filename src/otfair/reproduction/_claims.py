@@ -106,15 +106,21 @@ def at(curve: pd.DataFrame, split: int, x: str, y: str, target: float) -> float:
     return float("nan")
 
 
-def compare(frame: pd.DataFrame, protocol: str, part: str) -> pd.DataFrame:
-    """Compare OTF with the norm and the barycenter in every panel, notion and share."""
+def compare(
+    frame: pd.DataFrame,
+    protocol: str,
+    part: str,
+    mine: str = "otf",
+    others: tuple[str, ...] = ("norm", "barycenter"),
+) -> pd.DataFrame:
+    """Compare a method with others, OTF with the baselines, in every panel, notion and share."""
     frame = _curves(frame, protocol)
     panels = {panel: panel_runs(frame, panel) for panel in PANELS}
     rows = []
-    for panel, notion, other in product(PANELS, ("pdp", "peo"), ("norm", "barycenter")):
+    for panel, notion, other in product(PANELS, ("pdp", "peo"), others):
         x, y = f"{part}_{notion}_{panel[1]}", f"{part}_auc"
-        own, theirs = (_curve(panels[panel], notion, method) for method in ("otf", other))
-        ran = {*select(own, method="otf")["split"]} & {*select(theirs, method=other)["split"]}
+        own, theirs = (_curve(panels[panel], notion, method) for method in (mine, other))
+        ran = {*select(own, method=mine)["split"]} & {*select(theirs, method=other)["split"]}
         where = f"{title(panel)}, {notion.upper()}, against {other.capitalize()}"
         for share in SHARES if ran else ():
             found = difference(own, theirs, own, x, y, share)

@@ -18,6 +18,7 @@ from otfair.reproduction._claims import (
     SHARES,
     Difference,
     at,
+    compare,
     curve,
     difference,
     mean_difference,
@@ -76,6 +77,7 @@ def page(results: list[Result], figures: str = ".") -> str:
         protocols_compared=_protocols(frame),
         costs=_costs(frame),
         smoothing=_smoothing(evidence),
+        by_attribute=_by_attribute(frame),
     )
 
 
@@ -83,6 +85,20 @@ def _compared(table: pd.DataFrame) -> Table:
     words = {"notion": table["notion"].str.upper(), "against": table["against"].str.capitalize()}
     head = ["dataset, attribute", "notion", "against", "splits"]
     return _by_share(table.assign(**words), ["panel", "notion", "against", "ran"], head)
+
+
+def _by_attribute(frame: pd.DataFrame) -> dict[str, Table]:
+    """Compare one OTF for each attribute with one for all, and with the norm."""
+    out = {}
+    for protocol, part in product(("full", "paper"), ("test", "train")):
+        table = compare(frame, protocol, part, "otf_attributes", ("otf", "norm"))
+        if len(table):
+            names = {"otf": "OTF, one for all", "norm": "Norm"}
+            words = {"notion": table["notion"].str.upper(), "against": table["against"].map(names)}
+            head = ["dataset, attribute", "notion", "against", "splits"]
+            shown = _by_share(table.assign(**words), ["panel", "notion", "against", "ran"], head)
+            out[f"{protocol} protocol, {part} set"] = shown
+    return out
 
 
 def _smoothing(evidence: Evidence) -> dict[str, Table]:
