@@ -36,7 +36,7 @@ def test_stronger_penalties_bring_precision_together(loans, regularizer):
 @pytest.mark.slow
 def test_a_rate_is_reached(loans):
     X, y, S = loans
-    clf = otfair.OTFClassifier(PredictiveParity(rate=0.55), alpha=0.95)
+    clf = otfair.OTFClassifier(PredictiveParity(rate=0.55), alpha=0.95, max_iter=3000)
     h = clf.fit(X, y, sensitive_features=S[["sex"]]).predict_proba(X)[:, 1]
     for value in S["sex"].unique():
         inside = (S["sex"] == value).to_numpy()

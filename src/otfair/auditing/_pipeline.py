@@ -103,8 +103,8 @@ def audit(
         Size of that sample, to have the same one on every machine.
     bounded : bool, default=None
         Whether nobody may end with a score above one, so that the plan is a proposal and not only
-        a measure; by default, for up to 3000 people. More of them take minutes, and memory for the
-        distances between all.
+        a measure; by default, for up to 3000 people without a reference sample. More of them take
+        minutes, and memory for the distances between all.
     title : str, default=""
         Title of the report, such as what was scored, by which model and when.
     verbose : bool, default=False
@@ -153,7 +153,8 @@ def audit(
             )  # fmt: skip
             near_people = Neighbourhood(data, features, distances.scale, random_state)
         bar.update()
-        within = len(data) <= BOUNDED_PEOPLE if bounded is None else bounded
+        sampled = distances is not None and distances.size is not None
+        within = len(data) <= BOUNDED_PEOPLE and not sampled if bounded is None else bool(bounded)
         between = distances.between() if distances is not None and within else None
         counts = draw_counts(len(data), n_bootstrap, random_state)
         findings = []

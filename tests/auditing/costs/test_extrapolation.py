@@ -20,7 +20,8 @@ def audit_many(**options):
     many = otfair.load_dataset("synthetic", n=MANY)
     s = many.sensitive_features[["sex", "origin"]]
     h = many.truth.scores
-    return otfair.audit(h, many.X, sensitive_features=s, labels=many.y, n_bootstrap=20, **options)
+    options = {"sensitive_features": s, "labels": many.y, "n_bootstrap": 20} | options
+    return otfair.audit(h, many.X, bounded=False, **options)  # as samples have no bounds
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +73,7 @@ def test_the_cost_of_many_groups_is_estimated_from_few_people():
     rng = np.random.default_rng(0)
     town = rng.integers(30, size=2 * MANY)
     scores = np.clip(many.truth.scores + 0.2 * (town % 2), 0.01, 1)
-    options = {"sensitive_features": town.astype(str), "n_bootstrap": 0}
+    options = {"sensitive_features": town.astype(str), "n_bootstrap": 0, "bounded": False}
     whole, part = (otfair.audit(scores, many.X, reference=r, **options) for r in (None, 700))
     low, high = part.findings[0].cost.sampling
     exact = part.findings[0].cost.exact
@@ -88,7 +89,8 @@ def test_a_group_without_any_score_receives_from_a_sample():
     rng = np.random.default_rng(0)
     X, s = rng.normal(size=(MANY, 2)), np.repeat(["a", "b", "c"], MANY // 3)
     decided = (rng.random(MANY) < 0.4) & (s != "c")
-    options = {"sensitive_features": s, "labels": rng.integers(2, size=MANY), "n_bootstrap": 0}
+    options = {"sensitive_features": s, "n_bootstrap": 0, "bounded": False}
+    options["labels"] = rng.integers(2, size=MANY)
     whole, part = (otfair.audit(decided, X, reference=r, **options) for r in (None, 200))
     for one, two in zip(whole.findings, part.findings):
         low, high = two.cost.sampling
