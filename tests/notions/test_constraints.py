@@ -25,7 +25,7 @@ from otfair import (
     exact_otf,
     smooth_otf,
 )
-from otfair.notions._constraints import check_existence
+from otfair.notions._existence import check_existence
 
 NOTIONS = [
     DemographicParity(),

@@ -20,9 +20,10 @@ from otfair.notions._base import (
 )
 from otfair.notions._batches import Memory
 from otfair.notions._conditional_parity import ConditionalParity
-from otfair.notions._constraints import Constraints, People, check_existence, type_people
+from otfair.notions._constraints import Constraints, People, type_people
 from otfair.notions._demographic_parity import DemographicParity
 from otfair.notions._equalized_odds import EqualizedOdds, EqualOpportunity, PredictiveEquality
+from otfair.notions._existence import check_existence
 from otfair.notions._gaps import known_people, known_sensitive
 from otfair.notions._linear import LinearNotion
 from otfair.notions._parts import Part, Weigh, attributes_of, check_weigh, parts_of

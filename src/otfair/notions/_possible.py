@@ -11,7 +11,8 @@ from dataclasses import replace
 import numpy as np
 from torch import Tensor
 
-from otfair.notions._constraints import Constraints, People, check_existence
+from otfair.notions._constraints import Constraints, People
+from otfair.notions._existence import check_existence
 
 
 def possible_constraints(people: People, rows: Tensor | None, scores: Tensor) -> Constraints:

@@ -25,6 +25,11 @@ ALL_PAIRS = 20_000  # the program with every pair is solved up to this many
 ROUNDS = 50
 TOLERANCE = 1e-9  # of the gap, as a share of all mass moved over a distance of one unit
 FAIR = 1e-7  # of the residual
+HIGHS = {  # settings of the solver of the program
+    "primal_feasibility_tolerance": 1e-10,
+    "dual_feasibility_tolerance": 1e-10,
+    "presolve": False,  # which calls rows infeasible that agree but for rounding
+}
 FINEST = 1e-15  # of the largest distance, that a unit may be
 
 
@@ -114,11 +119,7 @@ def _program(
         A_eq=A,
         b_eq=np.concatenate([m[open_people], target - V @ P.sum(1)]) / total,
         bounds=[(0, None)] * len(i) + [*zip(-room, room)],
-        options={
-            "primal_feasibility_tolerance": 1e-10,
-            "dual_feasibility_tolerance": 1e-10,
-            "presolve": False,  # which calls rows infeasible that agree but for rounding
-        },
+        options=HIGHS,
     )
     if answer.status != 0:
         return None

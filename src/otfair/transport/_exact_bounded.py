@@ -19,7 +19,7 @@ from torch import Tensor
 
 from otfair.geometry import NearestDistances
 from otfair.transport._bounded import BoundedProblem, most_received, solve_bounded
-from otfair.transport._exact import FAIR, TOLERANCE
+from otfair.transport._exact import FAIR, HIGHS, TOLERANCE
 from otfair.transport._moves import PlaceMoves
 from otfair.transport._newton import Newton
 from otfair.transport._problem import TransportProblem, to_numpy
@@ -204,11 +204,7 @@ def _program(
         A_ub=bound if len(tight) else None,
         b_ub=problem.caps[tight] / total if len(tight) else None,
         bounds=[(0, None)] * p + [*zip(-room, room)],
-        options={
-            "primal_feasibility_tolerance": 1e-10,
-            "dual_feasibility_tolerance": 1e-10,
-            "presolve": False,  # which calls rows infeasible that agree but for rounding
-        },
+        options=HIGHS,
     )
     if answer.status != 0:
         return None
