@@ -685,3 +685,16 @@ def test_what_is_weighed_is_told(tmp_path):
         assert record["weigh"] == weigh
         balance = record["balance"]
         assert (set(balance) if isinstance(balance, dict) else None) == names
+
+
+def test_bounds_are_those_of_the_classifier(tmp_path):
+    table = write(loans(150), tmp_path / "t.csv")
+    fit = ["fit", table, "--label", "granted", "--sensitive", "sex", "--alpha", 0.5, *FEW, *QUICK]
+    for name, more in (("bounded", ["--bounded"]), ("plain", [])):
+        said = otfair(*fit, *more, "-o", tmp_path / name)
+        assert said.code == 0, said.err
+        assert json.loads((tmp_path / name / "model.json").read_text())["bounded"] == bool(more)
+        assert load_model(tmp_path / name / "model.safetensors")[-1].bounded == bool(more)
+    said = otfair(*fit, "--params", "bounded=true", "-o", tmp_path / "no")
+    assert said.code == 2
+    assert "--params bounded: it is set by options" in said.err

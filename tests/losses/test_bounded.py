@@ -79,3 +79,20 @@ def test_classifiers_train_within_bounds():
 def test_predictive_parity_is_refused_within_bounds():
     with pytest.raises(ValueError, match="Leave `bounded` False"):
         otfair.OTFLoss("predictive_parity", bounded=True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error"),
+    [
+        ({"regularizer": "norm", "bounded": True}, "received the regularizer 'norm'"),
+        ({"regularizer": otfair.OTFLoss(), "bounded": True}, "was made without"),
+        ({"bounded": "yes"}, "received 'yes'"),
+    ],
+)
+def test_bounds_are_refused_where_nothing_would_keep_them(settings, error):
+    X, y, sex = np.arange(8.0)[:, None], [0, 1] * 4, list("aabbaabb")
+    with pytest.raises((TypeError, ValueError), match=error):
+        otfair.OTFClassifier(**settings).fit(X, y, sensitive_features=sex)
+    if not isinstance(settings.get("regularizer"), otfair.OTFLoss):
+        with pytest.raises((TypeError, ValueError), match=error):
+            otfair.OTFObjective(**settings)

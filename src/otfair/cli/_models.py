@@ -53,8 +53,9 @@ METRICS = {  # by what the record calls them: for people
     },
 }
 ELSEWHERE = frozenset({  # settings that are no text, or are options
-    "booster", "notion", "alpha", "regularizer", "weigh", "max_violation", "validation_fraction",
-    "criterion", "confidence", "cv", "random_state", "verbose", "module", "init", "geometry",
+    "booster", "notion", "alpha", "regularizer", "weigh", "bounded", "max_violation",
+    "validation_fraction", "criterion", "confidence", "cv", "random_state", "verbose", "module",
+    "init", "geometry",
 })  # fmt: skip
 INK, MARKED = "#1f2933", "#c2410c"
 

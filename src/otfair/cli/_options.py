@@ -76,6 +76,8 @@ def add_training(parser: argparse.ArgumentParser, within: bool = False) -> None:
     add("--weigh", choices=["people", "attributes", "groups"], help="one penalty for all, or one "
         "for each sensitive column, or for each group, so that small ones are heard (default: for "
         "each column where there are several)")  # fmt: skip
+    add("--bounded", action="store_true", help="measure unfairness by fair scores that stay within "
+        "0 and 1 (only for the OTF cost; training takes several times as long)")  # fmt: skip
     add("--model", choices=["logistic", *BOOSTERS], default="logistic",
         help="boosted trees need the extra of that name (default logistic)")  # fmt: skip
     add("--params", type=params, action="append", default=[], metavar="KEY=VALUE", help="a setting "

@@ -138,7 +138,8 @@ class Task:
 def model_record(options: argparse.Namespace) -> dict[str, Any]:
     """Return what a record says of the model that was trained."""
     params = {k: v for some in options.params for k, v in some.items()}
-    return {"model": options.model, "weigh": options.weigh, "params": params}
+    how = {"weigh": options.weigh, "bounded": options.bounded}
+    return {"model": options.model, **how, "params": params}
 
 
 def load(options: argparse.Namespace) -> tuple[Table, list[str] | None]:

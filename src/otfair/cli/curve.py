@@ -19,7 +19,7 @@ from otfair.cli._models import chosen_violation, curve_of, draw, make_classifier
 from otfair.cli._options import Outcome, add_folder, add_training, count, units
 from otfair.cli._output import output_folder, text_table, write_json
 from otfair.cli._task import model_record, read_task
-from otfair.losses import LOSSES, loss_class
+from otfair.losses import LOSSES, OTFLoss, loss_class
 from otfair.tradeoff import UNFAIRNESS
 
 FILES = ("curve.json", "curve.csv", "curve.png")
@@ -48,9 +48,8 @@ def run(options: argparse.Namespace) -> Outcome:
         settings = {"notion": task.notion, "random_state": options.seed, "weigh": options.weigh}
         curves = {}
         for name in dict.fromkeys(options.regularizer or ["otf"]):
-            model = make_classifier(
-                options.model, params=options.params, regularizer=name, **settings
-            )
+            of = {"regularizer": name, "bounded": options.bounded and name == OTFLoss.name}
+            model = make_classifier(options.model, params=options.params, **of, **settings)
             curve = curve_of(options, task, model, n_bootstrap=options.bootstrap)
             curve.insert(0, "regularizer", name)
             curves[loss_class(name).title] = curve

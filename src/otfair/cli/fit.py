@@ -123,6 +123,7 @@ def run(options: argparse.Namespace) -> Outcome:
                 options.params,
                 random_state=options.seed,
                 weigh=options.weigh,
+                bounded=options.bounded,
                 **settings,
             )
             for when, settings in (("before", {"alpha": 0.0}), ("after", strength))

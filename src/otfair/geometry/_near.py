@@ -113,15 +113,11 @@ class NearPlaces:
                 out[self._places[k]] = self._pairs[k].send(by_point / self._left[k])
         return np.where(self.open, out * self.weight, 0.0)
 
-    def own(self, places: np.ndarray) -> np.ndarray | sp.csr_array:
-        """Distance C - epsilon log w from row people to single places, (a, n), all or the near."""
+    def own(self, places: np.ndarray) -> sp.csr_array:
+        """Distance C - epsilon log w from row people to single places that are near, (a, n)."""
         a, i, cost = self._costs(places)
         cost -= self.soft.epsilon * np.log(self.weight[places])[a]
         shape = (len(places), self._base.shape[1])
-        if self.dense:
-            out = np.empty(shape)
-            out[a, i] = cost
-            return out[:, self.rows]
         near = cost < self.distances[self.types[places][a], i] - FAR * self.soft.epsilon
         return sp.csc_array((cost[near], (a[near], i[near])), shape)[:, self.rows].tocsr()
 

@@ -19,7 +19,13 @@ from otfair.metrics import ViolationOf, criterion_of
 from otfair.models._balance import Balance
 from otfair.models._booster_metric import BoosterMetric, Population, read_call, same_people
 from otfair.models._training import Training
-from otfair.models._validation import check_balance, check_number, chosen_weigh, set_balance
+from otfair.models._validation import (
+    check_balance,
+    check_bounded,
+    check_number,
+    chosen_weigh,
+    set_balance,
+)
 from otfair.notions import Notion, People, as_notion, check_weigh, known_people
 from otfair.tables import binary_labels
 from otfair.tables import same_people as same_rows
@@ -114,6 +120,7 @@ class OTFObjective:
         check_number("epsilon", epsilon)
         check_balance(balance)
         check_weigh(weigh)
+        check_bounded(bounded, regularizer)
         self.alpha = alpha
         self.notion, self.epsilon = as_notion(notion), epsilon
         self.regularizer, self.weigh, self.balance = regularizer, weigh, balance

@@ -95,6 +95,22 @@ def chosen_weigh(weigh: str | None, regularizer: str | FairnessLoss, people: Peo
     return "attributes" if several and regularizer == OTFLoss.name else "people"
 
 
+def check_bounded(bounded: Any, regularizer: str | FairnessLoss) -> None:
+    """Raise unless `bounded` is yes or no, and yes only for a cost that knows bounds."""
+    if not isinstance(bounded, bool | np.bool_):
+        raise TypeError(f"`bounded` must be True or False; received {bounded!r}.")
+    if bounded and isinstance(regularizer, OTFLoss) and not regularizer.bounded:
+        raise ValueError(
+            "`bounded` is True, but `regularizer` was made without; pass `bounded=True` to that "
+            "OTFLoss, and leave it out here."
+        )
+    if bounded and not isinstance(regularizer, OTFLoss) and regularizer != OTFLoss.name:
+        raise ValueError(
+            f"`bounded` is True, but only the OTF cost moves scores; received the regularizer "
+            f"{regularizer!r}. Leave `bounded` out, or pass regularizer={OTFLoss.name!r}."
+        )
+
+
 def set_balance(
     loss: FairnessLoss, balance: float | Mapping[str, float], people: People
 ) -> float | dict[str, float]:
@@ -122,6 +138,7 @@ def check_common(estimator: Any) -> None:
             check_number(name, given)
     check_balance(estimator.balance)
     check_weigh(estimator.weigh)
+    check_bounded(estimator.bounded, estimator.regularizer)
     own, loss = (estimator.cost, estimator.scale), estimator.regularizer
     if own != ("euclidean", "max"):
         asked = f"`cost` is {estimator.cost!r} and `scale` {estimator.scale!r}; leave these out"

@@ -44,10 +44,7 @@ class BoundedProblem(TransportProblem):
         still = weight[given] > 0
         self.shared = given[still]  # (K,) the types that have people left
         self.distances = near.distances[self.shared][:, near.rows]
-        own = near.own(alone)
-        self.own = None if near.dense else own
-        if near.dense:
-            self.distances = np.vstack([self.distances, own])
+        self.own = near.own(alone)
         self.column_mass = np.append(weight[self.shared], near.weight[alone])
         single = plain.all_vectors[:, near.types[alone]]
         rows = np.hstack([plain.vectors[:, still], single])
@@ -105,14 +102,11 @@ class BoundedProblem(TransportProblem):
         return np.asarray((received - self.caps) / size)
 
     def moves(self, point: Any) -> PlaceMoves:
+        assert self.own is not None
         share, K = point.share * self.mass, len(self.shared)
         i, j, mass, cost = self.near.moves(self.shared, share[:K])
-        if self.own is None:
-            a, senders = (share[K:] > 0).nonzero()
-            far, own = self.distances[K:][a, senders], share[K:][a, senders]
-        else:
-            (a, senders), far = self.own.tocoo().coords, self.own.data
-            own = point.own.data * self.mass[self.own.indices]
+        (a, senders), far = self.own.tocoo().coords, self.own.data
+        own = point.own.data * self.mass[self.own.indices]
         far = far + self.epsilon * np.log(self.near.weight[self.alone])[a]
         i, j = np.append(i, senders), np.append(j, self.alone[a])
         mass, cost = np.append(mass, own), np.append(cost, far)

@@ -36,7 +36,12 @@ class Reference:
         if self.own is None:
             return convert_like(values, self.share) @ self.share
         K = len(self.share)
-        return values[..., :K] @ self.share + (self.own.T @ values[..., K:].T).T
+        return values[..., :K] @ self.share + (self._by_person @ values[..., K:].T).T
+
+    @cached_property
+    def _by_person(self) -> sp.csc_array:  # which takes SciPy longer to make than to use
+        assert self.own is not None
+        return self.own.T
 
     def sent(self, mass: Vector) -> np.ndarray:
         """Sum over people of a mass (n,) by share, (K,)."""
@@ -67,8 +72,8 @@ class Point:
         """Share that goes to each type of one place, (a, n)."""
         own, ratio = self.reference.own, self.ratio[len(self.reference.share) :]
         assert own is not None
-        data = np.repeat(ratio, np.diff(own.indptr)) * own.data / self.total[own.indices]
-        return sp.csr_array((data, own.indices, own.indptr), own.shape)
+        data = np.repeat(ratio, np.diff(own.indptr)) * own.data
+        return _with_data(own, data / self.total[own.indices])
 
     def mean(self, values: np.ndarray) -> Vector:
         """Mean over types, by share, as for a reference."""
@@ -115,18 +120,20 @@ class SemiDual:
 
     def curvature(self, point: Point) -> np.ndarray:
         """Minus the Hessian: sum_i m_i Cov_{p_i}(g) / tau, (d, d)."""
-        V, own = self.problem.vectors, point.reference.own
+        V, f, own, mass = self.problem.vectors, point.f, point.reference.own, self.problem.mass
         d = len(V) if own is None else len(V) - own.shape[0]
         mean = point.reference.mean(V[:d] * point.ratio)  # (d, n), times the total
-        weight = self.problem.mass / point.total**2
-        within = to_numpy((mean * weight) @ mean.T)
-        H = (V[:d] * point.f) @ V[:d].T - within
+        rooted = mean * (mass**0.5 / point.total)
+        H = (V[:d] * f) @ V[:d].T - to_numpy(rooted @ rooted.T)
         if own is not None:  # the rows of places are shares themselves
-            K, f, mass = len(point.reference.share), point.f, self.problem.mass
-            place = _larger(point.own, LEAST_SHARE)
-            sent = place @ sp.diags_array(mass)
-            side = V[:d, K:] * f[K:] - (sent @ (mean / point.total).T).T
-            H = np.block([[H, side], [side.T, np.diag(f[K:]) - (sent @ place.T).toarray()]])
+            K, place = len(point.reference.share), _larger(point.own, LEAST_SHARE)
+            sent = _with_data(place, place.data * mass[place.indices])
+            whole = np.zeros((len(V), len(V)))
+            whole[:d, :d] = H
+            whole[d:, d:] = np.diag(f[K:]) - (sent @ place.T).toarray()
+            whole[:d, d:] = V[:d, K:] * f[K:] - (sent @ (mean / point.total).T).T
+            whole[d:, :d] = whole[:d, d:].T
+            H = whole
         return np.asarray(0.5 * (H + H.T) / self.tau)
 
     def _refer(self, shift: np.ndarray) -> Reference:
@@ -144,10 +151,13 @@ class SemiDual:
         if own is not None:
             data = np.exp(np.maximum(data - top[own.indices], LOWEST_SHARE))
             total += np.bincount(own.indices, data, len(total))
-            data /= total[own.indices]
-            own = sp.csr_array((data, own.indices, own.indptr), own.shape)
+            own = _with_data(own, data / total[own.indices])
         share /= total
         return Reference(share, xp.log(total) + top, shift, own=own)
+
+
+def _with_data(matrix: sp.csr_array, data: np.ndarray) -> sp.csr_array:
+    return sp.csr_array((data, matrix.indices, matrix.indptr), matrix.shape)
 
 
 def _larger(matrix: sp.csr_array, least: float) -> sp.csr_array:
