@@ -20,7 +20,7 @@ from otfair.notions._base import (
 )
 from otfair.notions._batches import Memory
 from otfair.notions._conditional_parity import ConditionalParity
-from otfair.notions._constraints import Constraints, People, type_people
+from otfair.notions._constraints import Constraints, People
 from otfair.notions._demographic_parity import DemographicParity
 from otfair.notions._equalized_odds import EqualizedOdds, EqualOpportunity, PredictiveEquality
 from otfair.notions._existence import check_existence
@@ -30,6 +30,7 @@ from otfair.notions._parts import Part, Weigh, attributes_of, check_weigh, parts
 from otfair.notions._possible import possible_constraints
 from otfair.notions._predictive_parity import PredictiveParity
 from otfair.notions._rates import Rates
+from otfair.notions._types import type_people
 
 # The notions that `as_notion` knows by name, in the order in which they are listed to users.
 NOTIONS: tuple[type[GroupNotion], ...] = (

@@ -19,7 +19,8 @@ from torch import Tensor
 from otfair._io.arrays import Array, check_weight, is_tensor
 from otfair.notions._attributes import Attribute, Strata, cross, refuse_single
 from otfair.notions._batches import Memory, read_columns, reads_one_hot
-from otfair.notions._constraints import Constraints, People, stack_people, type_people
+from otfair.notions._constraints import Constraints, People
+from otfair.notions._types import stack_people, type_people
 from otfair.tables import Column, Columns, as_columns, chosen_names, named, same_people, to_columns
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,8 @@ from torch import Tensor
 
 from otfair._io.arrays import Array
 from otfair.notions._attributes import Attribute, read_group, read_number
-from otfair.notions._constraints import People, stack_people
+from otfair.notions._constraints import People
+from otfair.notions._types import stack_people
 from otfair.tables import (
     MAX_CODES,
     Column,

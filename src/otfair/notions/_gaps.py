@@ -8,7 +8,8 @@ import numpy as np
 
 from otfair._io.arrays import ArgumentError, Array, check_weight
 from otfair.notions._base import GroupNotion, Notion
-from otfair.notions._constraints import People, stack_people
+from otfair.notions._constraints import People
+from otfair.notions._types import stack_people
 from otfair.tables import known_rows, same_people, take_rows
 
 

@@ -13,7 +13,8 @@ from torch import Tensor
 from otfair._io.arrays import Array
 from otfair.notions._attributes import Attribute, Strata
 from otfair.notions._base import GroupNotion
-from otfair.notions._constraints import People, type_people
+from otfair.notions._constraints import People
+from otfair.notions._types import type_people
 from otfair.tables import Column, binary_labels
 
 
