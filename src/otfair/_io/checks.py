@@ -6,14 +6,18 @@ not what this library writes.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 from dataclasses import fields
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 LARGEST_COUNT = 2**63 - 1
+MOST_PARTS = 300_000  # lists and objects of one JSON
+TEXTS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|$)', re.DOTALL)  # of JSON, in linear time
 LARGEST_LOGIT = 1e30  # of what is added to logits; sums of such are still numbers
 
 
@@ -31,12 +35,18 @@ def refuse_unknown(what: str, names: Any, known: Any) -> None:
 
 
 def brief(value: Any) -> str:
-    """Return a value as an error may show it: on one line, and short, whatever a file says."""
+    """Return a value as an error may show it, whatever a file says."""
     try:
-        text = " ".join(repr(value).split())
+        return one_line(repr(value))
     except (RecursionError, ValueError):  # lists in lists in lists; numbers of too many digits
-        text = f"a {type(value).__name__}"
-    return text if len(text) <= 200 else f"{text[:200]}..."
+        return f"a {type(value).__name__}"
+
+
+def one_line(text: str) -> str:
+    """Return a text that is short, without line ends and what else a terminal would obey."""
+    plain = "".join(c if c.isprintable() else " " for c in text[:2000])
+    line = " ".join(plain.split())
+    return line if len(line) <= 300 else f"{line[:300]}..."
 
 
 def is_number(value: Any) -> bool:
@@ -129,3 +139,24 @@ def check_width(state: Any) -> int:
         require(all(isinstance(n, str) for n in names), f"feature_names_in_ are {brief(names)}")
         require(len(set(names)) == len(names), "feature_names_in_ has a name twice")
     return int(width)  # type: ignore[arg-type]
+
+
+def check_parts(text: str, most: int = MOST_PARTS) -> None:
+    """Raise where JSON has more lists and objects than this.
+
+    An empty list takes thirty times the memory of its text: without a limit, a file could make a
+    program take far more than its own size.
+    """
+    if sum(map(text.count, "[{")) > most:  # within texts, too, which take no more
+        parts = sum(map(TEXTS.sub("", text).count, "[{"))
+        require(parts <= most, f"it holds {parts} lists and objects, and {most} are the most")
+
+
+def read_json(text: str) -> Any:
+    """Return JSON that is not too large; NaN and infinity are not JSON."""
+    check_parts(text)
+    return json.loads(text, parse_constant=_no_number)
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"it holds {name}, which is no number")

@@ -111,6 +111,7 @@ class SaveMixin:
         """
         with as_written(path):
             name = read_text(path)["model"]["class"]
+            require(isinstance(name, str) and name.isidentifier(), f"it is a {brief(name)}")
         if name != cls.__name__:
             raise ValueError(
                 f"`{path}` holds another class: received {name}, expected {cls.__name__}. Load it "

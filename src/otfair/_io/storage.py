@@ -25,7 +25,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from otfair._io.checks import brief, check_fields, require
+from otfair._io.checks import brief, check_fields, check_parts, one_line, read_json, require
 from otfair._io.files import write_bytes
 
 Known: TypeAlias = Mapping[str, type]  # the dataclasses that a file may hold, by name
@@ -47,6 +47,7 @@ def write(path: FilePath, content: Any, known: Known) -> None:
     """Write a file at once: whoever reads it sees the old one or the new one, never a part."""
     tensors: dict[str, Tensor] = {}
     text = json.dumps(pack(content, known, tensors), allow_nan=False)
+    check_parts(text)
     metadata = {"format": FORMAT, "version": str(VERSION), "content": text}
     metadata["sha256"] = _digest(text, tensors)
     data = safetensors.torch.save(tensors, metadata)
@@ -62,9 +63,7 @@ def read(path: FilePath, known: Known) -> Any:
     """Read what `write` wrote; whatever else is there is a `ValueError`."""
     stored, tensors = _read(Path(path))
     with as_written(path):
-        content = unpack(stored, known, tensors)
-        require(not tensors, f"it holds {brief(sorted(tensors))}, which nothing uses")
-        return content
+        return unpack(stored, known, tensors)
 
 
 def read_text(path: FilePath) -> Any:
@@ -93,7 +92,7 @@ def _read(path: Path) -> tuple[Any, dict[str, Tensor]]:
     if not isinstance(text, str) or digest != _digest(text, tensors):
         raise _damaged(path, "its content does not match its checksum")
     with as_written(path):
-        return json.loads(text), tensors
+        return read_json(text), tensors
 
 
 @contextlib.contextmanager
@@ -103,7 +102,7 @@ def as_written(path: FilePath) -> Iterator[None]:
     try:
         yield
     except (*surprises, ValueError) as error:
-        reason = " ".join(str(error).split())[:300]  # a line, whatever the file has put into it
+        reason = one_line(str(error))  # whatever the file has put into it
         if isinstance(error, surprises):
             reason = f"{type(error).__name__}: {reason}"
         raise ValueError(
@@ -158,7 +157,8 @@ def unpack(stored: Any, known: Known, tensors: dict[str, Tensor], depth: int = 0
     require(len(stored) == 1, f"it holds the names {brief(sorted(stored))} together")
     ((tag, inside),) = stored.items()
     if tag in ("$tensor", "$array"):
-        require(isinstance(inside, str) and inside in tensors, f"it lacks {brief(inside)}")
+        there = isinstance(inside, str) and inside in tensors
+        require(there, f"it lacks {brief(inside)}, or uses it twice")
         tensor = tensors.pop(inside)
         return tensor.clone() if tag == "$tensor" else np.array(tensor.numpy())
     name = tag[1:]
@@ -186,8 +186,8 @@ def _is_short(value: range) -> bool:
 
 def _text(value: list[Any]) -> np.ndarray:
     width, items = value
-    require(isinstance(items, list) and {str} >= set(map(type, items)), "it holds texts of others")
-    sound = type(width) is int and width >= 1 and _is_packed(width, items)
+    sound = isinstance(items, list) and {str} >= set(map(type, items))
+    sound = sound and type(width) is int and width >= 1 and _is_packed(width, items)
     require(sound, f"it holds texts of {brief(width)} characters each")
     return np.array(items, dtype=f"<U{width}")
 
@@ -247,7 +247,7 @@ def _digest(text: str, tensors: Mapping[str, Tensor]) -> str:
 def _metadata(path: Path, header: bytes) -> dict[str, Any]:
     """Metadata of a file of this format and version."""
     try:
-        metadata = json.loads(header).get("__metadata__") or {}
+        metadata = read_json(header.decode()).get("__metadata__") or {}
         received, version = metadata.get("format"), metadata.get("version")
     except (ValueError, AttributeError, RecursionError) as error:
         raise _damaged(path, "its header is no JSON") from error

@@ -20,6 +20,8 @@ from otfair._io.saved import SaveMixin
 from otfair.tables._columns import to_narwhals
 from otfair.tables._encoded_column import EncodedColumn, Floats, learn_column
 
+SMALLEST = 1e-290  # scale of a column; numbers that are divided by less are numbers no more
+
 
 class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """One-hot encode the categories of a table, then standardise every column.
@@ -165,7 +167,10 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[
             outputs = len(column.outputs)
             require(outputs > 0, f"column {brief(column.name)} becomes nothing")
             check_shapes(column, mean=(outputs,), scale=(outputs,))
-            require(bool((column.scale > 0).all()), "a column is divided by nothing")
+            require(bool((column.scale > SMALLEST).all()), "a column is divided by nothing")
+            with np.errstate(over="ignore"):
+                shifts = 4 * column.mean / column.scale
+            require(bool(np.isfinite(shifts).all()), "a column is shifted out of sight")
         named = getattr(state, "feature_names_in_", None)
         if named is not None:
             require([c.name for c in columns] == list(named), "its columns have other names")

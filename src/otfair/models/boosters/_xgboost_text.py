@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from otfair._io.checks import require
+from otfair._io.checks import check_parts, require
 from otfair.models.boosters._trees import LARGEST_LEAF, reached, real, whole
 
+MOST_PARTS = 2_000_000  # lists and objects: those of some hundred thousand trees
 NO_NODE = 2**31 - 1  # XGBoost's mark: no parent, and the feature of a node that was pruned
 ATTRIBUTES = {"best_iteration": r"\d{1,9}", "best_score": r"-?\d[\d.]{0,30}(e-?\d{1,3})?"}
 OBJECTIVE = {"name": "binary:logistic", "reg_loss_param": {"scale_pos_weight": "1"}}
@@ -29,6 +30,7 @@ TREE = (
 
 def rewritten(text: str, levels: list[int | None]) -> str:
     """Return the model of a text; of each feature `levels` are its categories, None for numbers."""
+    check_parts(text, MOST_PARTS)
     root = _fields(json.loads(text), "the model", ("learner", "version"))
     names = ("attributes", "feature_names", "feature_types", "gradient_booster",
              "learner_model_param", "objective")  # fmt: skip
