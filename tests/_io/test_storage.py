@@ -365,3 +365,9 @@ def test_brackets_in_text_are_not_counted(path):
 def test_a_long_range_is_not_written(path):
     with pytest.raises(storage.UnstorableError, match="range"):
         write(path, range(10**7), KNOWN)
+
+
+def test_more_lists_than_can_be_read_are_not_written(path):
+    with pytest.raises(ValueError, match="could not be read again: it holds 300002 lists"):
+        write(path, [[]] * 300_001, KNOWN)
+    assert not path.exists()

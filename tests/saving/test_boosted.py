@@ -296,6 +296,16 @@ def test_a_tree_without_an_end_in_depth(texts, levels):
         BOOSTERS["xgboost"].rewritten(json.dumps(content), levels)
 
 
+@pytest.mark.parametrize("booster", BOOSTERS)
+def test_a_text_that_the_installed_version_can_not_read(table, data, tmp_path, booster):
+    save_model(tmp_path / "m", fitted(booster, table, data))
+    loaded = load_model(tmp_path / "m")
+    loaded.model_text_ = loaded.model_text_[:30]
+    with pytest.raises(ValueError, match=f"the version of {booster} that is installed") as caught:
+        loaded.predict(table)
+    assert "\n" not in str(caught.value)
+
+
 # In a file
 
 

@@ -253,3 +253,30 @@ def test_numbers_that_overflow_are_no_scores(data):
     with pytest.raises(ValueError, match="has no score for 1 of 200 rows: its numbers, or those"):
         model.predict_proba(X)
     assert model.predict(X[1:]).all()
+
+
+# The record beside a model, which the command line reads
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"label": None},
+        {"label": {"negative": [], "positive": 1}},
+        {"features": ["income"]},
+        {"features": {"income": {}}},
+        {"kinds": {"sex": "\x1b[31m"}},
+        {"kinds": ["sex"]},
+    ],
+)
+def test_a_record_of_other_kinds_is_refused(data, pipeline, path, capsys, change):
+    pipeline_of = {"income": "number", "sector": "text"}
+    sound = {"label": {"negative": "no", "positive": "yes"}, "features": pipeline_of, "kinds": {}}
+    save_model(path, pipeline)
+    table = path.with_name("people.csv")
+    data.X[COLUMNS].to_csv(table, index=False)
+    for record, code in ((sound, 0), (sound | change, 1)):
+        path.with_name("model.json").write_text(json.dumps(record))
+        assert main(["predict", str(path.parent), str(table), "--threshold", "0.5"]) == code
+    said = capsys.readouterr().err
+    assert "model.json is damaged, or was not written by `otfair fit`" in said

@@ -156,7 +156,8 @@ def describe(model: Any, describe_part: Callable[[Any], Any]) -> dict[str, Any]:
         cls._check_fitted(SimpleNamespace(**fitted, **parts))
     except (ValueError, AttributeError) as error:
         raise NotFittedError(
-            f"This {cls.__name__} is not fitted whole ({error}); `fit` it again."
+            f"This {cls.__name__} is not fitted whole ({error}); `fit` it again, with the "
+            "versions of packages that this otfair knows."
         ) from None
     request = held.get("_metadata_request")
     return {

@@ -47,7 +47,12 @@ def write(path: FilePath, content: Any, known: Known) -> None:
     """Write a file at once: whoever reads it sees the old one or the new one, never a part."""
     tensors: dict[str, Tensor] = {}
     text = json.dumps(pack(content, known, tensors), allow_nan=False)
-    check_parts(text)
+    try:
+        check_parts(text)
+    except ValueError as error:
+        raise ValueError(
+            f"the model could not be read again: {error}. Shorten `history_`, which is most of it."
+        ) from None
     metadata = {"format": FORMAT, "version": str(VERSION), "content": text}
     metadata["sha256"] = _digest(text, tensors)
     data = safetensors.torch.save(tensors, metadata)

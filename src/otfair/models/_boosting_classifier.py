@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_is_fitted
 
 from otfair._io.arrays import Array, same_length
-from otfair._io.checks import LARGEST_LOGIT, check_classes, check_number, require
+from otfair._io.checks import LARGEST_LOGIT, check_classes, check_number, one_line, require
 from otfair.geometry import Cost, CostFunction, Geometry, Scale
 from otfair.losses import loss_class
 from otfair.models._balance import Balance
@@ -131,7 +131,7 @@ class OTFBoostingClassifier(FairClassifier):
         Each column's share of the gain of all splits.
     booster_ : xgboost.Booster or lightgbm.Booster
         The trained booster. LightGBM's does not know the margin at which it started, ``offset_``,
-        which is added to what it predicts.
+        which is added to what it predicts; of a loaded model it has no ``params``.
     alpha_, violation_, violation_bound_ : float
         As for `OTFClassifier`.
     balance_ : float or dict
@@ -395,7 +395,16 @@ class OTFBoostingClassifier(FairClassifier):
         """Return the trained booster; of a loaded model its text tells which one it is."""
         check_is_fitted(self)
         if "_ensemble" not in vars(self):
-            self._ensemble = booster_of(self.model_text_).from_text(self.model_text_, self.offset_)
+            kind = booster_of(self.model_text_)
+            try:
+                self._ensemble = kind.from_text(self.model_text_, self.offset_)
+            except ImportError:
+                raise
+            except Exception as error:  # whatever it makes of a text of another version
+                raise ValueError(
+                    f"the version of {kind.name} that is installed can't read this model "
+                    f"({one_line(str(error))}). Install the one that trained it, or train it again."
+                ) from error
         return self._ensemble
 
     def _logits(self, X: Array) -> np.ndarray:
