@@ -89,12 +89,13 @@ def _read(path: Path) -> tuple[Any, dict[str, Tensor]]:
         metadata = _metadata(path, file.read(length))
         file.seek(0)
         data = file.read()
+    text, digest = str(metadata.get("content")), metadata.get("sha256")
     try:
         tensors = safetensors.torch.load(data)
+        matches = digest == _digest(text, tensors)
     except Exception as error:  # whatever the parser makes of it
-        raise _damaged(path, str(error)) from error
-    text, digest = metadata.get("content"), metadata.get("sha256")
-    if not isinstance(text, str) or digest != _digest(text, tensors):
+        raise _damaged(path, one_line(str(error))) from error
+    if not matches:
         raise _damaged(path, "its content does not match its checksum")
     with as_written(path):
         return read_json(text), tensors

@@ -33,9 +33,9 @@ def rewritten(text: str, levels: list[int | None]) -> str:
     """Return the model of a text; of each feature `levels` are its categories, None for numbers."""
     trees, end, _ = text.partition("\nend of trees\n")
     require(bool(end), "its trees have no end")
-    head, *trees_of = re.split(r"\n+(?=Tree=)", trees)
+    head, *rest = trees.split("\nTree=")
     header = _header(head, levels)
-    blocks = [_tree(block, k, levels) for k, block in enumerate(trees_of)]
+    blocks = [_tree(f"Tree={block}", k, levels) for k, block in enumerate(rest)]
     sizes = " ".join(str(len(block.encode())) for block in blocks)
     return f"{header}tree_sizes={sizes}\n\n{''.join(blocks)}{END}"
 

@@ -19,7 +19,7 @@ LARGEST_FLOAT = float(np.finfo(np.float32).max)
 
 def whole(values: Any, what: str, count: int, low: int, high: int) -> np.ndarray:
     """Return whole numbers from `low` to `high`, as many as there must be."""
-    found = _array(values, what, count)
+    found = _array(values, what, count, {int})
     require(not count or found.dtype.kind == "i", f"{what} are not whole numbers")
     found = found.astype(np.int64)
     inside = not count or (found.min() >= low and found.max() <= high)
@@ -28,24 +28,32 @@ def whole(values: Any, what: str, count: int, low: int, high: int) -> np.ndarray
 
 
 def real(
-    values: Any, what: str, count: int, largest: float = LARGEST_FLOAT, infinite: bool = False
+    values: Any,
+    what: str,
+    count: int,
+    largest: float = LARGEST_FLOAT,
+    infinite: bool = False,
+    unused: Any = False,
 ) -> np.ndarray:
-    """Return numbers of at most this size, as many as there must be; none is NaN."""
-    found = _array(values, what, count)
-    require(not count or found.dtype.kind in "if", f"{what} are not numbers")
-    found = found.astype(np.float64)
+    """Return numbers of at most this size, as many as there must be.
+
+    None is NaN, but for those that are `unused`, (n,) bool.
+    """
+    found = _array(values, what, count, {int, float}).astype(np.float64)
     sound = np.abs(found) <= largest
     if infinite:
         sound |= np.isinf(found)
+    sound |= unused & np.isnan(found)
     require(bool(sound.all()), f"{what} are not numbers of at most {largest:.0e}")
     return found
 
 
-def _array(values: Any, what: str, count: int) -> np.ndarray:
+def _array(values: Any, what: str, count: int, kinds: set[type]) -> np.ndarray:
     require(isinstance(values, list) and len(values) == count, f"{what} are not {count} values")
-    found = np.array(values)
-    require(found.ndim == 1, f"{what} hold lists")
-    return found
+    # Before NumPy sees them: one long text would make all of them as long.
+    whole = "whole " * (float not in kinds)
+    require(set(map(type, values)) <= kinds, f"{what} are not {whole}numbers")
+    return np.array(values)
 
 
 def reached(left: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from otfair._io.checks import check_parts, require
 from otfair.models.boosters._trees import LARGEST_LEAF, reached, real, whole
 
 MOST_PARTS = 2_000_000  # lists and objects: those of some hundred thousand trees
+OLDEST = 3  # version; others mean other things by some fields
 NO_NODE = 2**31 - 1  # XGBoost's mark: no parent, and the feature of a node that was pruned
 ATTRIBUTES = {"best_iteration": r"\d{1,9}", "best_score": r"-?\d[\d.]{0,30}(e-?\d{1,3})?"}
 OBJECTIVE = {"name": "binary:logistic", "reg_loss_param": {"scale_pos_weight": "1"}}
@@ -47,7 +48,9 @@ def rewritten(text: str, levels: list[int | None]) -> str:
         "objective": OBJECTIVE,
     }
     version = whole(root["version"], "its version", 3, 0, 9999).tolist()
-    return json.dumps({"learner": clean, "version": version}, separators=(",", ":"))
+    require(version[0] >= OLDEST, f"it is of XGBoost {version[0]}, and {OLDEST} is the oldest")
+    whole_model = {"learner": clean, "version": version}
+    return json.dumps(whole_model, separators=(",", ":"), ensure_ascii=False)
 
 
 def _fields(
@@ -79,7 +82,8 @@ def _attributes(found: Any) -> dict[str, str]:
 def _names(found: Any, count: int) -> list[str]:
     """Return the names of features; there are none where XGBoost refuses those of the table."""
     require(isinstance(found, list), "its names of features are no list")
-    sound = all(isinstance(n, str) for n in found) and len(set(found)) == len(found)
+    sound = all(isinstance(n, str) and n.isprintable() for n in found)
+    sound = sound and len(set(found)) == len(found)
     require(sound and len(found) in (0, count), "its names of features are not one for each")
     return list(found)
 
@@ -88,9 +92,9 @@ def _parameters(found: Any, width: int) -> dict[str, str]:
     names = ("base_score", "boost_from_average", "num_class", "num_feature", "num_target")
     found = _fields(found, "learner_model_param", names)
     start = found["base_score"]
-    number = r"\[?([0-9][0-9.]{0,30}(E-?[0-9]{1,3})?)\]?"
-    match = re.fullmatch(number, start) if isinstance(start, str) else None
-    sound = match is not None and 0 < float(match[1]) < 1
+    number = r"[0-9][0-9.]{0,30}(E-?[0-9]{1,3})?"
+    match = re.fullmatch(rf"{number}|\[{number}\]", start) if isinstance(start, str) else None
+    sound = match is not None and 0 < float(start.strip("[]")) < 1
     require(sound, f"its base_score is {start!r:.50}")
     _number(found["boost_from_average"], "boost_from_average", 0, 1)
     _number(found["num_class"], "num_class", 0, 0)
@@ -145,7 +149,11 @@ def _tree(found: Any, place: int, levels: list[int | None]) -> dict[str, Any]:
         clean[name] = whole(tree[name], name, n, 0, NO_NODE)
     for name in ("base_weights", "loss_changes", "sum_hessian"):
         clean[name] = real(tree[name], name, n)
-    clean["split_conditions"] = real(tree["split_conditions"], "split_conditions", n, infinite=True)
+    # XGBoost before 3.2 writes NaN where a split is by categories.
+    unused = clean["split_type"] == 1
+    clean["split_conditions"] = real(
+        tree["split_conditions"], "split_conditions", n, infinite=True, unused=unused
+    )
     gone = _check_nodes(clean, width)
     _number(given["num_deleted"], "num_deleted", gone, gone)
     numbers = {name: array.tolist() for name, array in clean.items()}
@@ -165,7 +173,9 @@ def _check_nodes(tree: dict[str, np.ndarray], width: int) -> int:
     require(bool(sound and (parents[right[splits]] == splits).all()), "parents do not match")
     feature = tree["split_indices"]
     require(bool((feature[there] < width).all()), "a tree splits by a feature that is not there")
-    require(bool((feature[~there] == NO_NODE).all()), "a tree has nodes that nothing leads to")
+    # XGBoost's mark of a node that was pruned is all bits of these two.
+    pruned = (feature == NO_NODE) & (tree["default_left"] == 1)
+    require(bool(pruned[~there].all()), "a tree has nodes that nothing leads to")
     values = np.abs(tree["split_conditions"])
     require(bool((values[leaf] <= LARGEST_LEAF).all()), f"a leaf is beyond {LARGEST_LEAF:.0e}")
     return int((~there).sum())
