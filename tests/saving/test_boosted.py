@@ -379,5 +379,5 @@ def test_a_file_with_changed_trees_is_refused_in_silence(
 def test_where_trees_start_is_a_number(table, data, tmp_path, offset):
     model, path = fitted("lightgbm", table, data), tmp_path / "model.safetensors"
     write(path, model, lambda learnt: learnt.update(offset_=offset))
-    with pytest.raises(ValueError, match="offset_ is|NaN, which is no number"):
+    with pytest.raises(ValueError, match=r"offset_ is|NaN, which is no number"):
         load_model(path)
