@@ -18,7 +18,7 @@ import numpy as np
 LARGEST_COUNT = 2**63 - 1
 MOST_PARTS = 300_000  # lists and objects of one JSON
 TEXTS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|$)', re.DOTALL)  # of JSON, in linear time
-LARGEST_LOGIT = 1e30  # of what is added to logits; sums of such are still numbers
+LARGEST_LOGIT = 1e30  # of leaves, and of what is added to logits; sums of such are still numbers
 
 
 def require(sound: bool, otherwise: str) -> None:

@@ -10,8 +10,8 @@ import re
 
 import numpy as np
 
-from otfair._io.checks import require
-from otfair.models.boosters._trees import LARGEST_LEAF, reached, real, whole
+from otfair._io.checks import LARGEST_LOGIT, require
+from otfair.models.boosters._trees import reached, real, whole
 
 WHOLE = r"-?[0-9]{1,18}"
 REAL = r"-?(?:[0-9]{1,25}(?:\.[0-9]{0,25})?(?:e[-+]?[0-9]{1,3})?|inf|nan)"
@@ -141,7 +141,7 @@ def _tree(text: str, place: int, levels: list[int | None]) -> str:
     decision = tree.whole("decision_type", splits, 0, 11)  # the types of missing are 0, 1 and 2
     left = tree.whole("left_child", splits, -leaves, splits - 1)
     right = tree.whole("right_child", splits, -leaves, splits - 1)
-    tree.real("leaf_value", leaves, LARGEST_LEAF)
+    tree.real("leaf_value", leaves, LARGEST_LOGIT)
     for name in LEAVES[1:]:
         alone = leaves == 1 and not tree.found.get(name)  # a tree without splits has none
         tree.real(name, 0 if alone else leaves)
@@ -185,7 +185,7 @@ def _check_categories(
 
 def _check_lines(tree: _Tree, leaves: int, width: int) -> None:
     """Read the linear models of leaves: of each its features, a space after each and at the end."""
-    tree.real("leaf_const", leaves, LARGEST_LEAF)
+    tree.real("leaf_const", leaves, LARGEST_LOGIT)
     most = len(tree.found.get("leaf_features", ""))
     counts = tree.whole("num_features", leaves, 0, most)
     for name in LINES[2:]:
@@ -197,6 +197,6 @@ def _check_lines(tree: _Tree, leaves: int, width: int) -> None:
             require(sound, f"{name} are not whole numbers")
             whole([int(t) for t in tokens], name, len(tokens), 0, width - 1)
         else:
-            _reals(tokens, name, LARGEST_LEAF)
+            _reals(tokens, name, LARGEST_LOGIT)
         parts = np.split(np.array(tokens, dtype=object), np.cumsum(counts)[:-1])
         tree.lines[name] = "".join("".join(f"{t} " for t in part) + " " for part in parts)

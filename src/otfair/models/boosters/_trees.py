@@ -13,7 +13,6 @@ import numpy as np
 from otfair._io.checks import require
 
 DEEPEST = 2000  # splits on the way to a leaf; boosters measure trees by recursion
-LARGEST_LEAF = 1e30  # logits; sums of as many as a file can hold are still numbers
 LARGEST_FLOAT = float(np.finfo(np.float32).max)
 
 

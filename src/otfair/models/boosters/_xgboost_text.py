@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from otfair._io.checks import check_parts, require
-from otfair.models.boosters._trees import LARGEST_LEAF, reached, real, whole
+from otfair._io.checks import LARGEST_LOGIT, check_parts, require
+from otfair.models.boosters._trees import reached, real, whole
 
 MOST_PARTS = 2_000_000  # lists and objects: those of some hundred thousand trees
 OLDEST = 3  # version; others mean other things by some fields
@@ -177,7 +177,7 @@ def _check_nodes(tree: dict[str, np.ndarray], width: int) -> int:
     pruned = (feature == NO_NODE) & (tree["default_left"] == 1)
     require(bool(pruned[~there].all()), "a tree has nodes that nothing leads to")
     values = np.abs(tree["split_conditions"])
-    require(bool((values[leaf] <= LARGEST_LEAF).all()), f"a leaf is beyond {LARGEST_LEAF:.0e}")
+    require(bool((values[leaf] <= LARGEST_LOGIT).all()), f"a leaf is beyond {LARGEST_LOGIT:.0e}")
     return int((~there).sum())
 
 
