@@ -123,9 +123,8 @@ def read_model(path: Path) -> tuple[Any, dict[str, Any]]:
     if file.name == MODEL and stored.is_file():
         try:
             record = json.loads(stored.read_text(encoding="utf-8"))
-            label = record["label"]
-            sound = isinstance(record["features"], dict) and {"positive", "negative"} <= set(label)
-        except (ValueError, KeyError, TypeError):
+            sound = _is_sound(record)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             sound = False
         if not sound:
             raise TableError(
@@ -136,6 +135,14 @@ def read_model(path: Path) -> tuple[Any, dict[str, Any]]:
     if not hasattr(model, "predict_proba"):
         raise TableError(f"{file} holds a {type(model).__name__}, which can't predict.")
     return model, record
+
+
+def _is_sound(record: Any) -> bool:
+    """Whether what is used of a record is of the kinds that `fit` writes."""
+    label, kinds = record["label"], record.get("kinds", {})
+    plain = all(isinstance(label[n], str | int | float) for n in ("negative", "positive"))
+    features = all(isinstance(kind, str) for kind in record["features"].values())
+    return plain and features and set(kinds.values()) <= {"number", "groups"}
 
 
 def features_of(table: Table, model: Any, record: dict[str, Any]) -> pd.DataFrame:

@@ -21,12 +21,12 @@ from sklearn.utils.validation import validate_data
 from torch import nn
 
 from otfair._io.arrays import Array
-from otfair._io.saved import check_shapes, check_width, require
+from otfair._io.checks import check_classes, check_shapes, check_width, require
 from otfair.geometry import Cost, CostFunction, Geometry, Scale
 from otfair.losses import FairnessLoss, OTFLoss, as_loss
 from otfair.metrics import ViolationOf, criterion_of
 from otfair.models._balance import Balance
-from otfair.models._base import STORED_TYPES, Data, FairClassifier, Stage
+from otfair.models._base import STORED_TYPES, Data, FairClassifier, Stage, check_outcome
 from otfair.models._lbfgs import WINDOW
 from otfair.models._training import RESIDUAL, Line, Network, Training
 from otfair.models._trust import (
@@ -244,7 +244,10 @@ class OTFClassifier(FairClassifier):
     @staticmethod
     def _check_fitted(state: Any) -> None:
         width = check_width(state)
-        check_shapes(state, classes_=(2,), _mean=(width,), _spread=(width,))
+        check_classes(state)
+        check_outcome(state)
+        check_shapes(state, _mean=(width,), _spread=(width,))
+        require(bool((state._spread > 0).all()), "a feature is divided by nothing")
         if hasattr(state, "module_"):
             require(isinstance(state.module_, dict), "module_ holds no weights")
         else:
