@@ -13,6 +13,8 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
+from otfair._io.visible import visible_json
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -43,7 +45,8 @@ def inline_svg(figure: Figure) -> Markup:
 
 def to_json(data: Any, indent: int | None = None) -> str:
     """Return JSON, where what is missing or not a number is null, and dates are ISO's."""
-    return json.dumps(_plain(data), indent=indent, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(_plain(data), indent=indent, ensure_ascii=False, allow_nan=False)
+    return visible_json(text)
 
 
 def _plain(value: Any) -> Any:

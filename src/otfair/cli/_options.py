@@ -25,6 +25,7 @@ class Outcome:
     text: str
     data: dict[str, Any] = field(default_factory=dict)
     code: int = 0
+    is_table: bool = False  # the text is for programs, which get it as it is
 
 
 def add_reading(parser: argparse.ArgumentParser, datasets: bool = True) -> None:

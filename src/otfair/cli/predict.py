@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> Outcome:
     if options.output is None:
         columns = {str(c): out[c].tolist() for c in out}
         text = out.to_csv(index=False, lineterminator="\n")
-        return Outcome(text.removesuffix("\n"), {**summary, **columns})
+        return Outcome(text.removesuffix("\n"), {**summary, **columns}, is_table=True)
     with output_file(options.output, options.table) as part:
         write_table(out, part)
     return Outcome(f"{said}: {options.output}", {**summary, "file": str(options.output)})
