@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -264,3 +265,47 @@ def test_a_killed_process_goes_on_where_it_was(tmp_path):
         assert all(result in list(store) for result in kept)
     made = (tmp_path / "made").read_text().split()
     assert made.count(kept[0].run.method) == 1
+
+
+ORPHANS = """
+import os, time
+from pathlib import Path
+from otfair.reproduction import _runner
+from tests_runs import RUNS
+def endless(runs):
+    Path(f"worker-{os.getpid()}").touch()
+    time.sleep(600)
+_runner.make = endless
+_runner.reproduce(RUNS, Path("runs.sqlite"), jobs=2, verbose=False)
+"""
+
+
+def test_workers_end_when_their_parent_was_killed(tmp_path):
+    runs = f"from otfair.reproduction._plan import Run\nRUNS = [{FREE!r}, {NORM!r}]\n"
+    (tmp_path / "tests_runs.py").write_text(runs)
+    places = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    process = subprocess.Popen(
+        [sys.executable, "-c", ORPHANS], cwd=tmp_path, env={**os.environ, "PYTHONPATH": places}
+    )
+    workers = wait_for(lambda: [int(p.name[7:]) for p in tmp_path.glob("worker-*")], 2)
+    process.kill()
+    process.wait()
+    wait_for(lambda: [pid for pid in workers if not is_running(pid)], 2)
+    # The process that looks after shared memory cleans up when the last of them has ended.
+    wait_for(lambda: [()] * (not list(Path("/dev/shm").glob(f"*{process.pid}*"))), 1)
+
+
+def wait_for(found, count: int) -> list:
+    """What is found when there are so many, within a minute."""
+    for _ in range(600):
+        if len(now := found()) == count:
+            return now
+        time.sleep(0.1)
+    pytest.fail(f"after a minute, {now} is not {count}")
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return "(zombie)" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False

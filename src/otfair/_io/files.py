@@ -74,6 +74,11 @@ def unfinished(target: Path, folder: bool = False, within: Path | None = None) -
     part, lock = _create(target, folder, target.parent if within is None else within)
     try:
         yield part
+    except OSError as error:
+        if part.parent.exists():
+            raise
+        gone = os.strerror(errno.ENOENT)  # whatever came of that
+        raise FileNotFoundError(errno.ENOENT, gone, str(part)) from error
     finally:
         with contextlib.suppress(OSError):
             _remove(part)

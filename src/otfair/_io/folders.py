@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -21,6 +22,7 @@ from otfair._io.files import follow, locked, naming, part_name, sweep, sync, unf
 
 T = TypeVar("T")
 CONTROL, CURRENT, NEXT = ".otfair", "current", "next"
+GRACE = 0.1  # seconds, in which who has just followed the link still finds the earlier files
 OVERHEAD = {CONTROL, "lost+found"}  # in a folder that is otherwise empty
 
 
@@ -36,7 +38,6 @@ def publishing(target: Path, names: Iterable[str]) -> Iterator[Path]:
     with naming(target), contextlib.ExitStack() as stack:
         if there:
             control = stack.enter_context(_controlled(target))
-            sweep(control, _current(control))
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
         sweep(target.parent)
@@ -101,6 +102,7 @@ def _controlled(target: Path) -> Iterator[Path]:
                 why = f"{error.strerror}: links, with which its files are replaced at once"
                 raise OSError(error.errno, why, str(target)) from None
             (control / NEXT).unlink()
+            sweep(control, _current(control))
         yield control
     finally:
         with contextlib.suppress(OSError):
@@ -134,6 +136,8 @@ def _publish(stage: Path, target: Path, names: list[str]) -> None:
             if _is_ours(target / name) and not (target / name).exists():
                 (target / name).unlink()
         sync(target)
+    time.sleep(GRACE)
+    with locked(control):
         sweep(control, _current(control))
 
 

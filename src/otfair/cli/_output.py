@@ -95,7 +95,8 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
         frame.to_csv(path, index=False, compression="gzip" if path.suffix == ".gz" else None)
         return
     try:
-        frame.to_parquet(path, index=False, engine="pyarrow")
+        with path.open("wb") as file:  # pyarrow itself opens no name that is not UTF-8
+            frame.to_parquet(file, index=False, engine="pyarrow")
     except ImportError:
         raise TableError(
             "Parquet needs pyarrow. Install it with `pip install 'otfair[parquet]'`, or write CSV."

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import logging
-import os
-import threading
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from joblib import Parallel, delayed
+from joblib import Parallel
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from otfair._io.progress import track
+from otfair._io.workers import delayed_with_parent
 from otfair.reproduction._plan import Run
 from otfair.reproduction._store import Result, Store
 from otfair.reproduction._train import make
 
 logger = logging.getLogger(__name__)
-_parents: set[int] = set()  # that a thread of this process watches
 
 
 def reproduce(
@@ -78,20 +75,4 @@ def _pool(tasks: list[list[Run]], jobs: int, backend: str | None = None) -> Iter
         n_jobs=jobs if backend is None else 2, backend=backend,
         return_as="generator_unordered", pre_dispatch=2 * jobs,
     )  # fmt: skip
-    yield from pool(delayed(_watched)(make, task, os.getpid()) for task in tasks)
-
-
-def _watched(
-    make: Callable[[list[Run]], list[Result]], task: list[Run], parent: int
-) -> list[Result]:
-    """Make a task, in a process that ends when its parent does, even if that was killed."""
-    if os.getpid() != parent and parent not in _parents:
-        _parents.add(parent)
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    return make(task)
-
-
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(1)
+    yield from pool(delayed_with_parent(make, task) for task in tasks)
