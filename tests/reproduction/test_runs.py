@@ -271,21 +271,23 @@ ORPHANS = """
 import os, time
 from pathlib import Path
 from otfair.reproduction import _runner
-from tests_runs import RUNS
+from otfair.reproduction._plan import Run
 def endless(runs):
-    Path(f"worker-{os.getpid()}").touch()
+    Path(f"worker-{{os.getpid()}}").touch()
     time.sleep(600)
-_runner.make = endless
-_runner.reproduce(RUNS, Path("runs.sqlite"), jobs=2, verbose=False)
+def start():
+    _runner.make = endless
+    _runner.reproduce([{}], Path("runs.sqlite"), jobs=2, verbose=False)
 """
 
 
 def test_workers_end_when_their_parent_was_killed(tmp_path):
-    runs = f"from otfair.reproduction._plan import Run\nRUNS = [{FREE!r}, {NORM!r}]\n"
-    (tmp_path / "tests_runs.py").write_text(runs)
+    (tmp_path / "orphans.py").write_text(ORPHANS.format(f"{FREE!r}, {NORM!r}"))
     places = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     process = subprocess.Popen(
-        [sys.executable, "-c", ORPHANS], cwd=tmp_path, env={**os.environ, "PYTHONPATH": places}
+        [sys.executable, "-c", "import orphans; orphans.start()"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": places},
     )
     workers = wait_for(lambda: [int(p.name[7:]) for p in tmp_path.glob("worker-*")], 2)
     process.kill()
