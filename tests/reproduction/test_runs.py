@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sqlite3
 import subprocess
@@ -103,6 +104,26 @@ def test_what_is_no_store_is_refused_and_left_as_it_is(tmp_path):
             with pytest.raises(ValueError, match="holds no results that can be read"):
                 store.merge(tmp_path / name)
     assert other.read_bytes() == kept
+
+
+def test_a_store_that_can_not_grow_keeps_what_it_has_and_says_so(tmp_path):
+    path = tmp_path / "runs.sqlite"
+    many = [result(replace(RUN, split=split), auc=0.5) for split in range(3000)]
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with Store(path) as store:
+        store.add([result()])
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, hard))
+        try:
+            with pytest.raises(OSError, match=r"can't be written to .* make room"):
+                store.add(many)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with Store(path) as store:
+        assert list(store) == [result()]
+    (tmp_path / "file").touch()
+    for place in (tmp_path / "file" / "runs.sqlite", Path("/proc/no/runs.sqlite")):
+        with pytest.raises(ValueError, match="Choose another folder"):
+            Store(place)
 
 
 def dies(runs):

@@ -20,7 +20,7 @@ from typing import Any
 
 from otfair import __version__
 from otfair._io.visible import VisibleStream, visible
-from otfair.cli._options import Outcome, UsageError
+from otfair.cli._options import NO_ROOM, Outcome, UsageError
 
 SUMMARIES = {  # of the commands, in the order of the help
     "demo": "train, compare and explain on made-up loan applications",
@@ -214,6 +214,8 @@ def _add_command(commands: Any, name: str, module: Any) -> None:
 def _said(error: BaseException) -> str:
     if _lacks_memory(error):
         return f"there is not enough memory ({str(error) or type(error).__name__}). {NO_MEMORY}"
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        return f"{error}. Make room there, or write elsewhere with -o."
     if isinstance(error, EXPECTED):
         return str(error) or type(error).__name__
     return f"{type(error).__name__}: {error}. This was not foreseen; --debug shows where it arose."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import math
 import os
@@ -16,10 +15,10 @@ import pandas as pd
 from otfair._io.files import replacing
 from otfair._io.folders import OVERHEAD, publishing
 from otfair._io.rendering import to_json
+from otfair.cli._options import NO_ROOM
 from otfair.tables import TableError, shown
 
 PARQUET = (".parquet", ".pq")
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk is full, or what one may have of it
 
 
 @contextlib.contextmanager
