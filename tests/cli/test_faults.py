@@ -210,6 +210,26 @@ def test_too_little_memory_is_said(table, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "problem",
+    [
+        MemoryError(),
+        ImportError("libtorch_cpu.so: failed to map segment from shared object"),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_too_little_memory_for_the_imports_or_in_other_libraries_is_said(problem, monkeypatch):
+    def fail(*_: object) -> None:
+        raise problem
+
+    monkeypatch.setattr("otfair.cli._main.import_module", fail)
+    refused(otfair("data"), "there is not enough memory (", "Use fewer rows or columns")
+    monkeypatch.undo()
+    monkeypatch.setattr("otfair.cli.data._list", fail)
+    refused(otfair("data"), "there is not enough memory (", "Use fewer rows or columns")
+
+
 # Names
 
 HOSTILE = "s\x1b[31m\u202e\x9bx"

@@ -101,6 +101,11 @@ def _main(arguments: Sequence[str]) -> int:
     except SystemExit:
         _flush()  # the help
         raise
+    except Exception as error:  # of the imports, for want of memory or of a library
+        if "--debug" in arguments:
+            traceback.print_exc()
+        _complain(f"error: {_said(error)}")
+        return BAD_INPUT
     heard = logging.StreamHandler()
     heard.setFormatter(_OneLine("otfair: warning: %(message)s"))
     logger = logging.getLogger("otfair")
