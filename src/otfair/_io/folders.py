@@ -68,8 +68,8 @@ def read_together(folder: Path, names: Iterable[str], read: Callable[..., T]) ->
 def _paths(folder: Path, names: Iterable[str]) -> tuple[list[Path], bool]:
     """Return where files lie, and whether no later run changes what is there."""
     run = folder / CONTROL / _current(folder / CONTROL)
-    ours = {name: _is_ours(folder / name) for name in names}
-    return [run / n if own else folder / n for n, own in ours.items()], all(ours.values())
+    ours = [(name, _is_ours(folder / name)) for name in names]
+    return [run / n if own else folder / n for n, own in ours], all(own for _, own in ours)
 
 
 def _current(control: Path) -> str:

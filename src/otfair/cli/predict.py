@@ -124,6 +124,8 @@ def read_model(path: Path) -> tuple[Any, dict[str, Any]]:
 
 
 def _read_model(file: Path, stored: Path) -> tuple[Any, dict[str, Any]]:
+    if not file.is_file():
+        raise FileNotFoundError(file)
     record: dict[str, Any] = {}
     if file.name == MODEL and stored.is_file():
         try:

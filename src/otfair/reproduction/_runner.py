@@ -47,7 +47,8 @@ def reproduce(
                 for result in group:
                     if result.error:
                         failed += 1
-                        logger.warning("%s failed:\n%s", result.run, result.error)
+                        last = result.error.strip().splitlines()[-1]  # the store has them all
+                        logger.warning("%s failed: %s", result.run, last)
                 bar.update(len(group))
                 bar.set_postfix_str(f"{group[-1].run.dataset} {group[-1].run.method}")
     return total, failed
