@@ -60,7 +60,9 @@ def naming(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno is not None and (error.filename is None or ".part" in str(error.filename)):
+        named = "" if error.filename is None else str(error.filename)
+        is_part = any(map(PART.fullmatch, Path(named).parts))
+        if error.errno is not None and (is_part or not named):
             error.filename, error.filename2 = str(target), None
         raise
 
