@@ -159,7 +159,8 @@ def run(options: argparse.Namespace) -> Outcome:
         found = described(found, table, title, remarks(table, numbers))
         found = replace(found, places=_places(table))
         if part is not None:
-            (found.to_json if part.suffix == ".json" else found.to_html)(part)
+            text = found.to_json() if part.suffix == ".json" else found.to_html()
+            part.write_bytes(text.encode())
     return _outcome(found, table.source, sensitive, notes, options)
 
 

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from otfair._io.folders import read_together
 from otfair.cli._columns import named_columns, read_sensitive, require_columns
 from otfair.cli._options import Outcome, UsageError, add_reading, unit
 from otfair.cli._output import output_file, write_table
@@ -69,7 +70,7 @@ def run(options: argparse.Namespace) -> Outcome:
     if options.output is None:
         columns = {str(c): out[c].tolist() for c in out}
         text = out.to_csv(index=False, lineterminator="\n")
-        return Outcome(text.removesuffix("\n"), {**summary, **columns})
+        return Outcome(text.removesuffix("\n"), {**summary, **columns}, is_table=True)
     with output_file(options.output, options.table) as part:
         write_table(out, part)
     return Outcome(f"{said}: {options.output}", {**summary, "file": str(options.output)})
@@ -112,13 +113,19 @@ def _as_kinds(record: dict[str, Any]) -> list[str]:
 
 def read_model(path: Path) -> tuple[Any, dict[str, Any]]:
     """Return a model, and the record that `fit` wrote next to it, where there is one."""
-    file = path / MODEL if path.is_dir() else path
-    if not file.is_file():
+    folder, name = (path, MODEL) if path.is_dir() else (path.parent, path.name)
+    try:
+        return read_together(folder, (name, RECORD), _read_model)
+    except FileNotFoundError:
         what = f"no {MODEL} in {path}" if path.is_dir() else f"no model at {path}"
         raise TableError(
             f"there is {what}. Pass the folder that `otfair fit -o` or `otfair decide -o` wrote."
-        )
-    stored = file.with_name(RECORD)
+        ) from None
+
+
+def _read_model(file: Path, stored: Path) -> tuple[Any, dict[str, Any]]:
+    if not file.is_file():
+        raise FileNotFoundError(file)
     record: dict[str, Any] = {}
     if file.name == MODEL and stored.is_file():
         try:
