@@ -37,16 +37,16 @@ def refuse_unknown(what: str, names: Any, known: Any) -> None:
 def brief(value: Any) -> str:
     """Return a value as an error may show it, whatever a file says."""
     try:
-        return one_line(repr(value))
+        return one_line(repr(value), 100)
     except (RecursionError, ValueError):  # lists in lists in lists; numbers of too many digits
         return f"a {type(value).__name__}"
 
 
-def one_line(text: str) -> str:
+def one_line(text: str, most: int = 300) -> str:
     """Return a text that is short, without line ends and what else a terminal would obey."""
     plain = "".join(c if c.isprintable() else " " for c in text[:2000])
     line = " ".join(plain.split())
-    return line if len(line) <= 300 else f"{line[:300]}..."
+    return line if len(line) <= most else f"{line[:most]}..."
 
 
 def is_number(value: Any) -> bool:
