@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from contextlib import redirect_stderr, redirect_stdout
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -30,14 +32,30 @@ class Said:
         return json.loads(self.out)
 
 
-def otfair(*arguments: object) -> Said:
-    out, err = StringIO(), StringIO()
+def otfair(*arguments: object, err: StringIO | None = None) -> Said:
+    out, err = StringIO(), StringIO() if err is None else err
     with redirect_stdout(out), redirect_stderr(err):
         try:
             code = main([str(argument) for argument in arguments])
         except SystemExit as stop:
             code = int(stop.code or 0)
     return Said(code, out.getvalue(), err.getvalue())
+
+
+@contextmanager
+def limited(seconds: int) -> Iterator[None]:
+    """Raise in what takes longer, so that a hang fails a test."""
+
+    def stop(*_: object) -> None:
+        raise RuntimeError(f"it took more than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def loans(n: int = 300) -> pd.DataFrame:

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import re
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -231,6 +232,17 @@ def test_decisions_as_words(tmp_path):
         assert said.data["worst"] == pytest.approx(own)
 
 
+def test_decimals_are_scores_and_weights(tmp_path):
+    frame = loans(60)
+    exact = {c: frame[c].map(lambda v: Decimal(str(v))) for c in ("p", "income")}
+    frame.assign(**exact).to_parquet(tmp_path / "t.parquet")
+    asked = ["--weight", "income", "--bootstrap", 5, "--json"]
+    said = otfair("audit", tmp_path / "t.parquet", *BASE, *asked)
+    assert said.code == 0, said.err
+    plain = otfair("audit", write(frame, tmp_path / "t.csv"), *BASE, *asked)
+    assert said.data["worst"] == plain.data["worst"]
+
+
 def test_scores_alone_and_from_standard_input(monkeypatch):
     class Input:
         buffer = io.BytesIO(b"p,sex\n" + b"0.9,f\n0.2,m\n0.7,f\n0.4,m\n" * 10)
@@ -260,6 +272,13 @@ def test_scores_alone_and_from_standard_input(monkeypatch):
         ({"p": "0,5"}, [], ["--decimal ,"]),
         ({"p": "74.8 %"}, [], ["'74.8 %'", "look like percentages: remove the %"]),
         ({"p": None}, [], ["--score p: the column is empty"]),
+        ({"income": None}, ["--weight", "income"], ["--weight income: the column is empty"]),
+        ({"sex": None}, [], ["--sensitive sex: the column is empty"]),
+        (
+            {"age": None},
+            ["--sensitive", "age:continuous"],
+            ["--sensitive age: the column is empty"],
+        ),
         ({"granted": None}, [], ["--label granted: the column is empty"]),
         ({"granted": "yes"}, [], ["two values"]),
         ({"sex": "Female"}, [], ["sex", "one group"]),

@@ -82,6 +82,56 @@ def test_files_by_suffix(model, people, tmp_path, name):
     assert not list(tmp_path.rglob("*.part*"))
 
 
+FORMULAS = ["=1+1", "-5", "\t=x", "plain"] * 10
+
+
+def test_csv_runs_nothing_in_a_spreadsheet(model, people, tmp_path):
+    path, frame = people
+    write(frame.assign(**{"=who": (FORMULAS * 9)[: len(frame)]}), path)
+    keep = ["predict", model, path, "--keep", "=who"]
+    said, file = otfair(*keep), otfair(*keep, "-o", tmp_path / "s.csv")
+    for done, text in ((said, said.out), (file, (tmp_path / "s.csv").read_text("utf-8"))):
+        out = exact(io.StringIO(text))
+        assert list(out) == ["'=who", "score"]
+        assert out["'=who"].tolist()[:4] == ["'=1+1", "-5", "'=x", "plain"]  # blanks are no part
+        assert "look like formulas" in done.err
+        assert "--keep-formulas" in done.err
+    # What was written is read again as it is, and written again as it is.
+    write(frame.assign(who=out["'=who"].to_numpy()), path)
+    again = otfair("predict", model, path, "--keep", "who")
+    assert again.err == ""
+    assert exact(io.StringIO(again.out))["who"].tolist() == out["'=who"].tolist()
+
+
+@pytest.mark.parametrize("name", ["as is.csv", "t.parquet"])
+def test_formulas_are_kept_if_asked_for_and_in_parquet(model, people, tmp_path, name):
+    path, frame = people
+    write(frame.assign(who=(FORMULAS * 9)[: len(frame)]), path)
+    asked = ["--keep-formulas"] if name.endswith("csv") else []
+    said = otfair("predict", model, path, "--keep", "who", "-o", tmp_path / name, *asked)
+    assert said.err == ""
+    out = (exact if asked else pd.read_parquet)(tmp_path / name)
+    assert out["who"].tolist()[:4] == ["=1+1", "-5", "=x", "plain"]
+    data = otfair("predict", model, path, "--keep", "who", "--json").data
+    assert data["who"][:2] == ["=1+1", "-5"]
+
+
+def test_a_carriage_return_begins_no_row(model, people, tmp_path):
+    _, frame = people
+    frame.assign(who="a\rb").to_parquet(tmp_path / "t.parquet")
+    said = otfair("predict", model, tmp_path / "t.parquet", "--keep", "who")
+    assert exact(io.StringIO(said.out, newline=""))["who"].tolist() == ["a\rb"] * len(frame)
+
+
+def test_memory_is_limited_by_an_option(model, people):
+    path, _ = people
+    refused(otfair("predict", model, path, "--max-memory", "1KB"), "1 KB of memory", "--max-memory")
+    assert otfair("predict", model, path, "--max-memory", "1GB").code == 0
+    said = otfair("predict", model, path, "--max-memory", "much")
+    assert said.code == 2
+    assert "such as 500MB or 4GB" in said.err
+
+
 def test_the_file_alone_is_enough(model, people, tmp_path):
     path, frame = people
     shutil.copy(model / "model.safetensors", tmp_path / "alone.safetensors")

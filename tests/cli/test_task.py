@@ -284,6 +284,7 @@ def test_people_without_a_sensitive_value_stay_in_the_task(tmp_path):
     options = argparse.Namespace(
         table=write(frame, tmp_path / "t.csv"), label="granted", positive=None, sensitive=["race"],
         features=None, drop=["p"], notion=None, separator=None, encoding=None, decimal=".",
+        max_memory=None,
         model="logistic", test_size=0.2, seed=0,
     )  # fmt: skip
     task = read_task(options)

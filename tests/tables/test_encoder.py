@@ -228,6 +228,15 @@ def test_column_of_gaps_has_no_type(gaps):
     assert encoded.tolist() == [[0, -1, -1]] * 2
 
 
+def test_a_table_that_memory_can_not_hold_is_refused(monkeypatch):
+    table = pd.DataFrame({"few": list("abcde") * 4, "many": [f"v{i % 10}" for i in range(20)]})
+    encoder = TableEncoder().fit(table)
+    monkeypatch.setattr("otfair.tables._encoder.machine_memory", lambda: 8 * 20 * 15 - 1)
+    with pytest.raises(ValueError, match=r"takes 2.34 KB .* 'many' alone becomes 10 columns"):
+        encoder.transform(table)
+    assert encoder.transform(table[:10]).shape == (10, 15)
+
+
 def test_category_with_a_value_for_each_person_brings_a_warning():
     X = pd.DataFrame({"name": [f"person {i}" for i in range(1001)]})
     with pytest.warns(UserWarning, match=r"'name' has 1001 different values"):

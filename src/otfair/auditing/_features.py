@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from otfair._io.progress import track
 from otfair.auditing._reading import AuditData
 from otfair.tables import (
     MANY_VALUES,
@@ -23,6 +25,7 @@ from otfair.tables import (
 )
 
 OTHER = "(other)"
+MOST_POINTS = 1 << 28  # bytes of people as points that are kept
 NO_DISTANCES = "no column is left to compare people by, so distances between them are ignored"
 
 
@@ -36,7 +39,19 @@ class Features:
 
     def encode(self, rows: np.ndarray) -> np.ndarray:
         """Return some people as points, (b, p)."""
-        return np.asarray(self.encoder.transform(self.table.iloc[rows]), dtype=np.float64)
+        if self._points is None:
+            return self._encoded(self.table.iloc[rows])
+        return np.asarray(self._points[rows])
+
+    @cached_property
+    def _points(self) -> np.ndarray | None:
+        """All people as points, (n, p), where they take little memory: wide ones take time."""
+        width = sum(len(column.mean) for column in self.encoder.columns_)
+        small = 8 * len(self.table) * width <= MOST_POINTS
+        return self._encoded(self.table) if small else None
+
+    def _encoded(self, table: pd.DataFrame) -> np.ndarray:
+        return np.asarray(self.encoder.transform(table), dtype=np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +63,9 @@ class Choice:
     notes: tuple[str, ...]
 
 
-def choose_columns(data: AuditData, drop: Iterable[str], keep: Iterable[str]) -> Choice:
+def choose_columns(
+    data: AuditData, drop: Iterable[str], keep: Iterable[str], verbose: bool = False
+) -> Choice:
     """Choose the columns that say who is like whom; none where there are no features."""
     X = data.features
     if X is None:
@@ -60,7 +77,7 @@ def choose_columns(data: AuditData, drop: Iterable[str], keep: Iterable[str]) ->
         known.append(known_column(data.labels))
     left_out: dict[str, Reason] = {}
     notes, kept = [], {}
-    for name, column in X.items():
+    for name, column in track(X.items(), "columns", len(X.columns), verbose=verbose, leave=False):
         said: list[Reason] = []
         if name in dropped:
             why: Reason | None = Reason(Why.ASKED, "left out as asked")

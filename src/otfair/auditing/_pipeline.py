@@ -142,7 +142,7 @@ def audit(
         skip_unscored=skip_unscored,
     )
     comparisons = compare(data, asked)
-    choice = choose_columns(data, drop, keep)
+    choice = choose_columns(data, drop, keep, verbose)
     features = read_features(choice, data.weight)
     with track(None, "audit", 2 * len(comparisons) + 1, verbose=verbose, leave=False) as bar:
         distances = near_people = None
@@ -167,7 +167,8 @@ def audit(
             cost = cost_of_fairness(data, c, near, between, counts)
             finding = Finding(
                 notion=c.notion.name, facts=c.notion, attribute=c.attribute,
-                violation=violation, cost=cost, regions=find_regions(data, features, cost.pairs),
+                violation=violation, cost=cost,
+                regions=find_regions(data, features, cost.pairs, verbose),
                 alike=None if near_people is None else near_people.of(c, counts),
             )  # fmt: skip
             findings.append(finding)

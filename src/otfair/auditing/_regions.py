@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from otfair._io.progress import track
 from otfair.auditing._features import Features
 from otfair.auditing._reading import AuditData
 from otfair.auditing._results import Pairs, Region
@@ -21,7 +22,7 @@ EDGE = 1e-12  # a share that is nearer to 0 or 1 is one of them
 
 
 def find_regions(
-    data: AuditData, features: Features | None, pairs: Pairs | None
+    data: AuditData, features: Features | None, pairs: Pairs | None, verbose: bool = False
 ) -> tuple[Region, ...]:
     """Rank values of columns by how much more they give or receive than their share of score."""
     if features is None or pairs is None:
@@ -33,8 +34,10 @@ def find_regions(
         return ()
     score = w * data.scores
     found = []
-    for name in features.table.columns:
-        codes, values = binned(features.table[name], w)
+    columns = features.table.items()
+    total = len(features.table.columns)
+    for name, column in track(columns, "where it happens", total, verbose=verbose, leave=False):
+        codes, values = binned(column, w)
         K = len(values)
         people, scored = (np.bincount(codes, x, K) / x.sum() for x in (w, score))
         gives, receives = (_shares(x, codes, K) for x in (given, received))

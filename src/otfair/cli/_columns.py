@@ -114,6 +114,8 @@ def _as_kind(table: Table, name: str, kind: str) -> Any:
     """Return a sensitive column as floats, whole numbers or text; gaps stay missing."""
     column = table.frame[name]
     gaps, numeric = column.isna(), is_number(column)
+    if gaps.all():
+        raise TableError(f"--sensitive {name}: the column is empty. Is it the right one?")
     if kind == "continuous":
         if not numeric:
             value, place, count = table.no_number(name)
@@ -186,6 +188,8 @@ def read_weight(table: Table, name: str | None) -> pd.Series[Any] | None:
     if name is None:
         return None
     column = table.frame[name]
+    if column.isna().all():
+        raise TableError(f"--weight {name}: the column is empty. Is it the right one?")
     if not is_number(column):
         value, place, _ = table.no_number(name)
         raise TableError(

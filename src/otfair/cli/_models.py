@@ -70,7 +70,7 @@ def make_classifier(
     given = {name: value for some in params for name, value in some.items()}
     if taken := [name for name in given if name in settings or name in ELSEWHERE]:
         raise UsageError(f"--params {taken[0]}: it is set by options of its own, or can't be set")
-    settings |= given
+    settings |= given | {"verbose": True}
     if kind == "logistic":
         own = OTFClassifier().get_params()
         if unknown := [name for name in given if name not in own]:

@@ -38,6 +38,9 @@ def add_reading(parser: argparse.ArgumentParser, datasets: bool = True) -> None:
 
         what += f"; or a dataset: {', '.join(list_datasets())}"
     parser.add_argument("table", metavar="TABLE", help=what)
+    parser.add_argument("--max-memory", type=memory, metavar="SIZE", help="what the table may take "
+                        "in memory, such as 500MB or 4GB, also once it is unpacked (default: half "
+                        "of what there is)")  # fmt: skip
     add = parser.add_argument_group("reading CSV").add_argument
     add("--separator", type=separator, metavar="CHAR", help="by default found; `tab` is one")
     add("--encoding", help="by default UTF-8")
@@ -178,6 +181,16 @@ def limit(text: str) -> tuple[str, float]:
     """Read a limit for all sensitive columns, "0.05", or for one, "sex=0.05"; no name for all."""
     name, _, value = text.rpartition("=")
     return name.strip(), unit(value)
+
+
+def memory(text: str) -> int:
+    """Read an amount of memory in bytes, such as 4GB."""
+    from otfair._io.memory import read_size
+
+    try:
+        return read_size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def params(text: str) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import csv
+import gzip
 import json
 import math
 import os
@@ -88,10 +90,17 @@ def _writing(target: Path) -> Iterator[None]:
         ) from error
 
 
+def is_parquet(path: Path) -> bool:
+    """Whether a table is written there as Parquet, and not as CSV."""
+    return path.suffix in PARQUET
+
+
 def write_table(frame: pd.DataFrame, path: Path) -> None:
     """Write CSV, gzipped or not, or Parquet, as the suffix says."""
-    if path.suffix not in PARQUET:
-        frame.to_csv(path, index=False, compression="gzip" if path.suffix == ".gz" else None)
+    if not is_parquet(path):
+        packed = gzip.open if path.suffix == ".gz" else open
+        with packed(path, "wt", encoding="utf-8", newline="") as file:
+            file.write(csv_text(frame))
         return
     try:
         with path.open("wb") as file:  # pyarrow itself opens no name that is not UTF-8
@@ -100,6 +109,14 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
         raise TableError(
             "Parquet needs pyarrow. Install it with `pip install 'otfair[parquet]'`, or write CSV."
         ) from None
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    """Return a table as CSV; text is quoted where a carriage return would begin a row."""
+    text: str = frame.to_csv(index=False, lineterminator="\n")
+    if "\r" in text:
+        text = frame.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+    return text
 
 
 def write_json(path: Path, data: dict[str, Any]) -> None:

@@ -147,7 +147,8 @@ def load(options: argparse.Namespace) -> tuple[Table, list[str] | None]:
     name = str(options.table)
     if name not in list_datasets() or Path(name).is_file():
         try:
-            table = read_table(name, options.separator, options.encoding, options.decimal)
+            how = (options.separator, options.encoding, options.decimal, options.max_memory)
+            table = read_table(name, *how)
         except TableError as error:
             if name == "-" or Path(name).suffix or Path(name).exists():
                 raise

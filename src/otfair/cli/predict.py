@@ -25,12 +25,12 @@ import pandas as pd
 from otfair._io.folders import read_together
 from otfair.cli._columns import named_columns, read_sensitive, require_columns
 from otfair.cli._options import Outcome, UsageError, add_reading, unit
-from otfair.cli._output import output_file, write_table
+from otfair.cli._output import csv_text, is_parquet, output_file, write_table
 from otfair.cli._task import load
 from otfair.cli.fit import MODEL, RECORD
 from otfair.decisions import FairDecisions
 from otfair.saving import load_model
-from otfair.tables import Table, TableError, is_number, plain_text
+from otfair.tables import Table, TableError, is_number, plain_text, without_formulas
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +42,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="add a column of decisions, positive above this score; fair decisions have a rule of "
         "their own")  # fmt: skip
     add("--keep", action="append", default=[], metavar="A,B", help="columns to copy to the output")
+    add("--keep-formulas", action="store_true", help="write text that a spreadsheet would run as "
+        "a formula, such as =1+1, as it is (default: CSV has an apostrophe before it)")  # fmt: skip
     add("-o", "--output", type=Path, metavar="FILE", help="CSV, or Parquet if the name ends so; "
         ".gz compresses (default: standard output)")  # fmt: skip
 
@@ -68,12 +70,28 @@ def run(options: argparse.Namespace) -> Outcome:
         summary["positive_decisions"] = int(decided.sum())
         said += f", {decided.sum()} of them {label['positive']!r} {how}"
     if options.output is None:
+        if not options.json:
+            out = _harmless(out, options)
         columns = {str(c): out[c].tolist() for c in out}
-        text = out.to_csv(index=False, lineterminator="\n")
-        return Outcome(text.removesuffix("\n"), {**summary, **columns}, is_table=True)
+        text = csv_text(out).removesuffix("\n")
+        return Outcome(text, {**summary, **columns}, is_table=True)
     with output_file(options.output, options.table) as part:
-        write_table(out, part)
+        write_table(out if is_parquet(part) else _harmless(out, options), part)
     return Outcome(f"{said}: {options.output}", {**summary, "file": str(options.output)})
+
+
+def _harmless(out: pd.DataFrame, options: argparse.Namespace) -> pd.DataFrame:
+    """Return what goes to CSV, where text from a table runs nothing in a spreadsheet."""
+    if options.keep_formulas:
+        return out
+    out, changed = without_formulas(out)
+    if changed:
+        warnings.warn(
+            f"{changed} names or values look like formulas to a spreadsheet and have an apostrophe "
+            "before them; --keep-formulas writes them as they are, and Parquet always does",
+            stacklevel=2,
+        )
+    return out
 
 
 def _decide(

@@ -208,7 +208,7 @@ class Training:
 
         theta = np.zeros(self.X.shape[1] + 1) if start is None else start
         settings: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "callback": record}
-        with track(desc=f"alpha {alpha:g}", verbose=self.verbose) as bar:
+        with track(desc=f"alpha {alpha:g}", verbose=self.verbose, leave=False) as bar:
             if not alpha or self.loss is None or not self.loss.widths or self.loss.smoothing:
                 found = minimize(objective, theta, **settings)
                 iterations = found.iterations

@@ -1,5 +1,6 @@
 """Tables in: files and data frames to columns, kinds, labels and numbers."""
 
+from otfair.tables._budget import TableError
 from otfair.tables._columns import (
     Column,
     Columns,
@@ -14,6 +15,7 @@ from otfair.tables._columns import (
 from otfair.tables._copies import explain_copy, known_column
 from otfair.tables._encoded_column import EncodedColumn
 from otfair.tables._encoder import TableEncoder, tree_matrix
+from otfair.tables._formulas import without_formulas
 from otfair.tables._kinds import (
     MAX_CODES,
     MAX_GROUPS,
@@ -39,7 +41,8 @@ from otfair.tables._labels import (
     two_classes,
 )
 from otfair.tables._numbers import percentages
-from otfair.tables._read import Table, TableError, read_parquet, read_table
+from otfair.tables._parquet import read_parquet
+from otfair.tables._read import Table, read_table
 from otfair.tables._rows import known_rows, take_rows
 from otfair.tables._suitability import MANY_VALUES, Reason, Why, unsuited
 from otfair.tables._text import listed, nearest, plain_text, shown

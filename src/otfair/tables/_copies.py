@@ -83,16 +83,26 @@ def _from_scores(
             return Reason(Why.SCORE_COPY, "the scores on another scale")
         if _monotone(x, h):
             return ALONE
-    bands = pd.Series(h).groupby(codes).agg(["min", "max"]).sort_values(["min", "max"])
-    low, high = bands["min"].to_numpy(), bands["max"].to_numpy()
-    if len(bands) < 2 or (high[:-1] > low[1:]).any() or not _sure(codes):
+    low, high = _ranges(h, codes)
+    if len(low) < 2 or (high[:-1] > low[1:]).any() or not _sure(codes):
         return None
-    if len(bands) == 2:
+    if len(low) == 2:
         cut = _between(high[0], low[1])
         return Reason(Why.SCORE_COPY, f"a cut of the scores at {cut}, such as a decision")
     if (low < high).any():
-        return Reason(Why.SCORE_COPY, f"a cut of the scores into {len(bands)} bands")
+        return Reason(Why.SCORE_COPY, f"a cut of the scores into {len(low)} bands")
     return ALONE
+
+
+def _ranges(h: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the lowest and the highest score with each value, in the order of both."""
+    order = np.argsort(codes, kind="stable")
+    begins = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    if not len(begins):
+        return h[:0], h[:0]
+    low, high = (of.reduceat(h[order], begins) for of in (np.minimum, np.maximum))
+    rising = np.lexsort((high, low))
+    return low[rising], high[rising]
 
 
 def _is_copy(

@@ -39,7 +39,8 @@ class EncodedColumn:
     def numbers(self, column: nw.Series[Any]) -> Floats:
         """Values of a column that was numeric in `fit`, NaN where missing."""
         # A column of gaps alone can be read as numbers that are missing.
-        if not (_is_number(column) or column.dtype == nw.Boolean or column.is_null().all()):
+        sound = _is_number(column) or column.dtype == nw.Boolean
+        if not sound and not column.is_null().all():
             raise ValueError(
                 f"Column {column.name!r} was numeric in `fit`, and now has the type "
                 f"{column.dtype}. Convert it to numbers, as it was then."
@@ -95,9 +96,12 @@ def _is_number(column: nw.Series[Any]) -> bool:
 
 def _numbers(column: nw.Series[Any]) -> Floats:
     """Values of a numeric column, NaN where missing."""
-    if column.is_null().all():  # of any type, even one that can't be cast
+    native = column.to_native()
+    if isinstance(native, pd.Series) and native.dtype.kind in "biuf":
+        values = native.to_numpy(np.float64, na_value=np.nan)  # a wide table has many of these
+    elif column.is_null().all():  # of any type, even one that can't be cast
         return np.full(len(column), np.nan)
-    if column.dtype == nw.Object:
+    elif column.dtype == nw.Object:
         values = column.to_numpy()
         values = np.where(pd.isna(values), np.nan, values).astype(np.float64)
     else:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_array, check
 
 from otfair._io.arrays import check_weight
 from otfair._io.checks import brief, check_shapes, check_width, require
+from otfair._io.memory import machine_memory, say_size
 from otfair._io.saved import SaveMixin
 from otfair.tables._columns import to_narwhals
 from otfair.tables._encoded_column import EncodedColumn, Floats, learn_column
@@ -124,6 +125,7 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         check_is_fitted(self)
         table = _fitted_table(self, X)
         ends = np.cumsum([len(learnt.mean) for learnt in self.columns_])
+        _refuse_too_large(len(table), int(ends[-1]), self.columns_)
         encoded = np.empty((len(table), ends[-1]))
         blocks = np.split(encoded, ends[:-1], axis=1)  # views of it
         for learnt, block, column in zip(self.columns_, blocks, table.iter_columns(), strict=True):
@@ -174,6 +176,18 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         named = getattr(state, "feature_names_in_", None)
         if named is not None:
             require([c.name for c in columns] == list(named), "its columns have other names")
+
+
+def _refuse_too_large(rows: int, width: int, columns: list[EncodedColumn]) -> None:
+    """Raise where the dense array of a table would not fit into the memory there is."""
+    needed, there = 8 * rows * width, machine_memory()
+    if needed > there:
+        widest = max(columns, key=lambda column: len(column.mean))
+        raise ValueError(
+            f"the table takes {say_size(needed)} once its categories are columns, and there are "
+            f"{say_size(there)} of memory. Column {widest.name!r} alone becomes "
+            f"{len(widest.mean)} columns: leave it out, or merge its rare values."
+        )
 
 
 def tree_matrix(owner: Any, X: Any, columns: list[EncodedColumn]) -> np.ndarray:

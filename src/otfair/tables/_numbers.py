@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -34,13 +35,14 @@ WRITTEN = {  # with "." for decimals
 }
 
 
-def typed(column: pd.Series[Any], decimal: str, lines: np.ndarray) -> tuple[pd.Series[Any], str]:
+def typed(
+    codes: np.ndarray, distinct: Sequence[str], decimal: str, lines: np.ndarray
+) -> tuple[pd.Series[Any], str]:
     """Turn text into numbers if every value is one, else into categories; say what nearly is.
 
-    `lines`, (n,), says where each row is; it may be empty.
+    `codes`, (n,), says which of the distinct texts each row has, and `lines`, (n,), where it is.
     """
-    codes, distinct = pd.factorize(column)
-    texts = [str(value).strip() for value in distinct]
+    texts = [text.strip() for text in distinct]
     # With a decimal comma a point separates thousands, as a comma does otherwise.
     swap = str.maketrans({} if decimal == "." else {",": ".", ".": ","})
     plain = {text: text.translate(swap) for text in texts if text not in MISSING}
@@ -49,8 +51,7 @@ def typed(column: pd.Series[Any], decimal: str, lines: np.ndarray) -> tuple[pd.S
     if odd:
         rows = np.array([text in odd for text in texts])[codes]
         first = int(rows.argmax())
-        where = f"line {lines[first]}" if len(lines) == len(codes) else f"row {first + 1}"
-        example = f"{texts[codes[first]]!r} ({where})"
+        example = f"{texts[codes[first]]!r} (line {lines[first]})"
         known = np.array([text in plain for text in texts])[codes]
         if len(plain) - len(odd) > CODES and all(text.casefold() in GAPS for text in odd):
             remark = f"{rows.sum()} of {len(codes)} values count as missing, such as {example}"
@@ -63,13 +64,12 @@ def typed(column: pd.Series[Any], decimal: str, lines: np.ndarray) -> tuple[pd.S
         if not whole or all(abs(float(text)) < LARGEST_WHOLE for text in plain.values()):
             values = np.array([float(plain.get(text, "nan")) for text in texts])[codes]
             exact = whole and not np.isnan(values).any()
-            out = pd.Series(values.astype(np.int64) if exact else values, name=column.name)
-            return out, remark
+            return pd.Series(values.astype(np.int64) if exact else values), remark
     names = sorted(plain)
     place = {text: code for code, text in enumerate(names)}
     moved = np.array([place.get(text, -1) for text in texts], dtype=np.int64)[codes]
     kept = pd.Categorical.from_codes(moved, pd.Index(names, dtype=object))
-    return pd.Series(kept, name=column.name), remark
+    return pd.Series(kept), remark
 
 
 def percentages(text: str) -> str:

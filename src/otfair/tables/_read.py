@@ -7,35 +7,29 @@ column that nearly is numbers comes with a remark.
 
 from __future__ import annotations
 
-import csv
 import gzip
 import hashlib
 import io
+import os
 import re
 import sys
 import zlib
-from array import array
-from collections import Counter
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
 
-from otfair.tables._kinds import type_name
-from otfair.tables._numbers import typed
+from otfair._io.memory import say_size
+from otfair.tables._budget import Budget, TableError, budget_for
+from otfair.tables._csv import SAMPLE, SEPARATORS, read_csv
+from otfair.tables._parquet import read_parquet
 from otfair.tables._text import nearest
 
-SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-SAMPLE = 1 << 16  # characters by which the separator is found
+PART = 1 << 20  # bytes that are read at once
 CONTROLS = bytes({*range(32)} - {9, 10, 12, 13, 27})  # which text hardly holds
-
-
-class TableError(ValueError):
-    """A table that can't be read, or lacks what was asked of it; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -67,27 +61,31 @@ class Table:
 
 
 def read_table(
-    path: str | Path, separator: str | None = None, encoding: str | None = None, decimal: str = "."
+    path: str | Path,
+    separator: str | None = None,
+    encoding: str | None = None,
+    decimal: str = ".",
+    max_memory: int | None = None,
 ) -> Table:
-    """Read a CSV or Parquet file, or "-"; what it is, its content tells where options don't."""
+    """Read a CSV or Parquet file, or "-"; what it is, its content tells where options don't.
+
+    `max_memory` are the bytes that the table may take, half of the machine's memory by default;
+    one that takes more, also once it is unpacked, is refused.
+    """
     name = "standard input" if str(path) == "-" else str(path)
-    stored = _bytes(Path(path), name)
+    budget = budget_for(name, max_memory)
+    stored = _bytes(Path(path), budget)
     found: dict[str, Any] = {}
     data, zipped = stored, stored[:2] == b"\x1f\x8b"
     if zipped:
-        try:
-            data = gzip.decompress(stored)
-        except (EOFError, OSError, zlib.error) as error:
-            raise TableError(
-                f"{name} is gzipped and damaged or cut off ({error}). Copy it again."
-            ) from None
+        data = _unpacked(stored, budget)
     if data[:4] == b"PAR1":
-        frame, kind = read_parquet(data, name), "Parquet"
+        frame, kind = read_parquet(data, name, max_memory), "Parquet"
     else:
         mark = next((e for m, e in BYTE_ORDER_MARKS.items() if data.startswith(m)), "utf-8")
         encoding = encoding or mark
         _refuse_binary(data, name, encoding)
-        frame, separator, found = _read_csv(data, name, separator, encoding, decimal)
+        frame, separator, found = read_csv(data, budget, separator, encoding, decimal)
         kind = f"CSV, {SEPARATORS.get(separator, repr(separator))}, {encoding}"
     if not len(frame):
         raise TableError(f"{name} has columns but no rows. Pass a table of people, one per row.")
@@ -96,9 +94,16 @@ def read_table(
     return Table(frame, source=name, sha256=digest, format=kind, **found)
 
 
-def _bytes(path: Path, name: str) -> bytes:
+def _bytes(path: Path, budget: Budget) -> bytes:
+    """Return the content of a file, of which no more is read than fits the budget."""
+    name = budget.source
     try:
-        data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+        if str(path) == "-":
+            data = _read_within(budget, sys.stdin.buffer)
+        else:
+            with path.open("rb") as file:
+                budget.check(os.fstat(file.fileno()).st_size)
+                data = _read_within(budget, file)
     except FileNotFoundError:
         others = [p.name for p in path.parent.glob("*")] if path.parent.is_dir() else []
         hint = nearest(path.name, others) or nearest(path.stem, {Path(b).stem: b for b in others})
@@ -110,6 +115,28 @@ def _bytes(path: Path, name: str) -> bytes:
     if not data.strip():
         raise TableError(f"{name} is empty. Pass a table with a row of names and rows of people.")
     return data
+
+
+def _unpacked(stored: bytes, budget: Budget) -> bytes:
+    """Return what a gzipped file holds, if it fits the budget."""
+    try:
+        with gzip.open(io.BytesIO(stored)) as file:
+            return _read_within(
+                budget, file, f"is a file of {say_size(len(stored))} and unpacks to"
+            )
+    except (EOFError, OSError, zlib.error) as error:
+        raise TableError(
+            f"{budget.source} is gzipped and damaged or cut off ({error}). Copy it again."
+        ) from None
+
+
+def _read_within(budget: Budget, file: IO[bytes] | io.BufferedIOBase, what: str = "takes") -> bytes:
+    """Read a stream to its end, if it fits the budget."""
+    held = io.BytesIO()
+    while part := file.read(PART):
+        budget.check(held.tell() + len(part), what)
+        held.write(part)
+    return held.getvalue()
 
 
 def _refuse_binary(data: bytes, name: str, encoding: str) -> None:
@@ -130,119 +157,3 @@ def _refuse_binary(data: bytes, name: str, encoding: str) -> None:
     odd = len(sample) - len(sample.translate(None, CONTROLS))
     if b"\0" in sample or odd > max(100, len(sample) / 20):
         raise TableError(f"{name} is a binary file, neither CSV nor Parquet. Export it as CSV.")
-
-
-def read_parquet(data: bytes, name: str) -> pd.DataFrame:
-    """Read the content of a Parquet file, which messages call `name`."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise TableError(
-            f"{name} is a Parquet file, and pyarrow, which reads these, is not installed. Install "
-            "it with `pip install 'otfair[parquet]'`, or pass CSV."
-        ) from None
-    try:
-        stored = pq.read_table(io.BytesIO(data))
-        _refuse_twins(stored.column_names, name)
-        frame: pd.DataFrame = stored.to_pandas()
-    except pa.ArrowException as error:
-        raise TableError(f"{name} is a damaged Parquet file ({error}). Copy it again.") from None
-    named = any(level is not None for level in frame.index.names)
-    frame = frame.reset_index(drop=not named)
-    frame.columns = pd.Index([str(c) for c in frame.columns])
-    text = [c for c in frame.columns if type_name(frame[c]) == "string"]
-    return frame.astype(dict.fromkeys(text, "category"))
-
-
-def _read_csv(
-    data: bytes, name: str, separator: str | None, encoding: str, decimal: str
-) -> tuple[pd.DataFrame, str, dict[str, Any]]:
-    """Return the table, its separator, and its `lines` and `remarks`."""
-    try:
-        separator = separator or _find_separator(data, encoding)
-        header, lines = _check_rows(data, name, separator, encoding)
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise TableError(
-            f"{name} is not {encoding}: byte {data[error.start]:#04x} in line {line} or after. "
-            "Save it as UTF-8, or name its encoding, such as `--encoding latin-1`."
-        ) from None
-    except LookupError:
-        raise TableError(f"unknown encoding {encoding!r}; common ones: utf-8, latin-1.") from None
-    except csv.Error as error:
-        raise TableError(
-            f"{name} can't be taken apart at {separator!r} ({error}); is a quote not closed?"
-        ) from None
-    try:
-        raw = pd.read_csv(
-            io.BytesIO(data), sep=separator, encoding=encoding, header=0, names=header,
-            index_col=False, dtype=str, na_filter=False, skipinitialspace=True,
-        )  # fmt: skip
-    except pd.errors.ParserError as error:
-        is_open = len(lines) and _lines(data, encoding).read().count('"') % 2
-        ends = f"the file ends within a row that begins in line {lines[-1]}" if is_open else error
-        raise TableError(f"{name} can't be read: {ends}. Is a quote not closed?") from None
-    columns = {c: typed(raw.pop(c), decimal, lines) for c in header}
-    frame = pd.DataFrame({c: column for c, (column, _) in columns.items()})
-    known = lines if len(lines) == len(frame) else None
-    remarks = {c: remark for c, (_, remark) in columns.items() if remark}
-    return frame, separator, {"lines": known, "remarks": remarks}
-
-
-def _lines(data: bytes, encoding: str) -> io.TextIOWrapper:
-    return io.TextIOWrapper(io.BytesIO(data), encoding=encoding, newline="")
-
-
-def _find_separator(data: bytes, encoding: str) -> str:
-    """Return the separator by which most rows are as wide as the header, and it is widest."""
-    sample = _lines(data, encoding).read(SAMPLE)
-    best, found = (0.0, 1), ","
-    for separator in SEPARATORS:
-        lines = io.StringIO(sample, newline="")
-        rows = [r for r in csv.reader(lines, delimiter=separator, skipinitialspace=True) if r]
-        if len(sample) == SAMPLE and len(rows) > 1:
-            rows.pop()  # cut off
-        width = len(rows[0]) if rows else 0
-        alike = sum(len(row) == width for row in rows) / max(len(rows), 1)
-        if width > 1 and (alike, width) > best:
-            best, found = (alike, width), separator
-    return found
-
-
-def _check_rows(
-    data: bytes, name: str, separator: str, encoding: str
-) -> tuple[list[str], np.ndarray]:
-    """Return the names of the columns, and in which line each row begins; all have as many fields.
-
-    Rows of a quote that is not closed have many lines.
-    """
-    reader = csv.reader(_lines(data, encoding), delimiter=separator, skipinitialspace=True)
-    header: list[str] | None = None
-    begins, end = array("q"), 0
-    for row in reader:
-        begin, end = end + 1, reader.line_num
-        if not row:
-            continue
-        if header is None:
-            header = [text.strip() for text in row]
-        elif len(row) != len(header):
-            text = "".join(islice(_lines(data, encoding), begin - 1, end))
-            hint = f" Is a quote not closed that opens in line {begin}?" * (text.count('"') % 2)
-            raise TableError(
-                f"{name} is ragged: line {end} has {len(row)} fields, the header has {len(header)}."
-                f" Quote values that hold a {separator!r}, or pass `--separator`.{hint}"
-            )
-        else:
-            begins.append(begin)
-    header = [text or f"column {i}" for i, text in enumerate(header or [], 1)]
-    _refuse_twins(header, name)
-    return header, np.array(begins, dtype=np.int64)
-
-
-def _refuse_twins(names: list[str], name: str) -> None:
-    if twins := [column for column, count in Counter(names).items() if count > 1]:
-        raise TableError(
-            f"{name} has {', '.join(map(repr, twins))} as the name of two columns or more. Rename "
-            "or remove one of them."
-        )

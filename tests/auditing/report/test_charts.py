@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from reports import plain_audit
+from tables_for_commands import limited
 
 from otfair.auditing.report._charts import group_dots, text_width
 
@@ -27,3 +28,10 @@ def test_names_in_pictures_fit_their_room(found):
             assert text_width(text) <= float(at)
         assert f"<title>{name}</title>" in picture or f">{name}<" in picture
     assert ">F</text>" in picture
+
+
+def test_a_name_of_a_million_letters_is_cut_at_once(found):
+    group = found.violations[0].groups[0]
+    with limited(60):  # letter by letter it took hours
+        picture = group_dots([group], ["z" * 10**6])
+    assert "zzz…</text>" in picture

@@ -19,6 +19,7 @@ SIDES = ("giver", "receiver")
 WIDTH = 420  # of a chart; the page scales it, so that text stays readable on a phone
 COLOURS = 8  # classes c0 to c7 of the page
 FONT_SIZE = 12.5  # as the page styles it
+NARROWEST = 0.36  # letter, in units of it
 LEFT, SIDE, BOTTOM = 60, 300, 310  # of the square that curves are drawn in
 TOP, HEIGHT = BOTTOM - SIDE, 348
 
@@ -181,7 +182,7 @@ def text_width(words: str) -> float:
 
 def _letter_width(letter: str) -> float:
     if letter in "iljtfrI.,:;'| ()[]!-":
-        return 0.36
+        return NARROWEST
     if letter in "MWmw@%" or east_asian_width(letter) in "WF":
         return 1.0
     return 0.7 if letter.isupper() else 0.6
@@ -191,7 +192,8 @@ def _text(
     x: float, y: float, words: str, anchor: str, kind: str = "", room: float | None = None
 ) -> Markup:
     """Return text, cut to the room that there is; readers see the rest of it as a title."""
-    short = words
+    most = len(words) if room is None else int(room / (FONT_SIZE * NARROWEST)) + 1
+    short = words if len(words) <= most else f"{words[:most]}…"
     while room is not None and text_width(short) > room:
         short = short.removesuffix("…")[:-1].rstrip() + "…"
     title = Markup("<title>{}</title>").format(words) if short != words else ""

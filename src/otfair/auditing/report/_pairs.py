@@ -50,20 +50,15 @@ def pairs(audit: Audit, finding: Finding) -> list[Pair]:
     found, features = finding.cost.pairs, audit.features
     if found is None or features is None:
         return []
-    table, h, types = features.table, audit.people.scores, finding.cost.types
-    spreads = {
-        name: float(np.nanstd(column.to_numpy(np.float64, na_value=np.nan)))
-        for name, column in table.items()
-        if is_number(column)
-    }
+    h, types = audit.people.scores, finding.cost.types
+    count = min(len(found), SHOWN_PAIRS)
+    people = [np.asarray(side[:count], dtype=np.int64) for side in (found.giver, found.receiver)]
+    compared = [_compared(str(c), column, *people) for c, column in features.table.items()]
     out = []
-    for k in range(min(len(found), SHOWN_PAIRS)):
-        i, j = int(found.giver[k]), int(found.receiver[k])
-        compared = [
-            (str(name), *_values(column.iloc[i], column.iloc[j], spreads.get(name)))
-            for name, column in table.items()
-        ]
-        compared.sort(key=lambda row: not row[3])
+    for k in range(count):
+        i, j = (int(side[k]) for side in people)
+        order = sorted(compared, key=lambda one: not one.differs[k])
+        hidden = order[SHOWN_FEATURES:]
         pair = Pair(
             giver=short(finding, types[found.giver_type[k]]),
             receiver=short(finding, types[found.receiver_type[k]]),
@@ -73,9 +68,9 @@ def pairs(audit: Audit, finding: Finding) -> list[Pair]:
             receiver_score=float(h[j]),
             mass=float(found.mass[k]),
             distance=float(found.distance[k]),
-            features=compared[:SHOWN_FEATURES],
-            hidden=len(compared[SHOWN_FEATURES:]),
-            unlike=sum(row[3] for row in compared[SHOWN_FEATURES:]),
+            features=[one.row(k) for one in order[:SHOWN_FEATURES]],
+            hidden=len(hidden),
+            unlike=sum(one.differs[k] for one in hidden),
         )
         out.append(pair)
     return out
@@ -91,10 +86,42 @@ def _row(audit: Audit, person: int) -> str:
     return brief(", ".join(said))
 
 
-def _values(a: Any, b: Any, spread: float | None) -> tuple[str, str, bool]:
-    """Return two values as text, and whether they differ; numbers have a standard deviation."""
-    gaps = bool(pd.isna(a)), bool(pd.isna(b))
-    if any(gaps) or spread is None:
-        texts = ["missing" if gap else str(v) for v, gap in zip((a, b), gaps)]
-        return brief(texts[0]), brief(texts[1]), texts[0] != texts[1]
-    return number_text(a), number_text(b), abs(float(a) - float(b)) > ALIKE_WITHIN * spread
+@dataclass(frozen=True)
+class _Compared:
+    """A column of two sides of pairs, and where they differ."""
+
+    name: str
+    givers: list[Any]
+    receivers: list[Any]
+    differs: list[bool]
+    is_number: bool
+
+    def row(self, k: int) -> tuple[str, str, str, bool]:
+        """Return what readers see of a pair: the name, two values, and whether they differ."""
+        giver, receiver = (_text(side[k], self.is_number) for side in (self.givers, self.receivers))
+        return self.name, giver, receiver, self.differs[k]
+
+
+def _compared(
+    name: str, column: pd.Series[Any], giver: np.ndarray, receiver: np.ndarray
+) -> _Compared:
+    """Compare givers and receivers in a column; numbers differ by standard deviations."""
+    sides = [column.iloc[people] for people in (giver, receiver)]
+    gaps = [side.isna().to_numpy(dtype=bool) for side in sides]
+    number = is_number(column)
+    if number:
+        a, b = (side.to_numpy(np.float64, na_value=np.nan) for side in sides)
+        spread = float(np.nanstd(column.to_numpy(np.float64, na_value=np.nan)))
+        differs = np.abs(a - b) > ALIKE_WITHIN * spread
+    else:
+        a, b = (side.astype(object).map(str).to_numpy(dtype=object) for side in sides)
+        differs = a != b
+    either = gaps[0] | gaps[1]
+    differs = np.where(either, gaps[0] != gaps[1], differs)
+    return _Compared(name, sides[0].tolist(), sides[1].tolist(), differs.tolist(), number)
+
+
+def _text(value: Any, number: bool) -> str:
+    if pd.isna(value):
+        return brief("missing")
+    return number_text(value) if number else brief(str(value))
