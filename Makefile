@@ -7,7 +7,7 @@ DOCS_STAMP := .venv/.installed-docs
 DATA := $(wildcard ../shared/data)
 export OTFAIR_DATA_HOME ?= $(if $(DATA),$(abspath $(DATA)))
 
-.PHONY: install demo test test-fast test-all test-oldest lint bench bench-audit bench-boosting bench-training docs notebooks results clean
+.PHONY: install demo test test-fast test-all test-oldest fuzz lint bench bench-audit bench-boosting bench-training docs notebooks results clean
 install: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
@@ -32,6 +32,10 @@ test-fast: $(STAMP)
 test-all: $(STAMP)
 	-@scripts/chromium.sh
 	$(BIN)/pytest --exhaustive
+
+# Thousands of hostile inputs from each generator; `make test` tries a hundred of each.
+fuzz: $(STAMP)
+	$(BIN)/pytest tests/fuzz --fuzz 3000
 
 # The lowest versions that pyproject.toml promises.
 test-oldest: $(STAMP)

@@ -13,6 +13,9 @@ def pytest_addoption(parser):
     parser.addoption(
         "--exhaustive", action="store_true", help="run randomised tests at their full size"
     )
+    parser.addoption(
+        "--fuzz", type=int, default=100, metavar="N", help="cases of each generator in tests/fuzz"
+    )
 
 
 def pytest_collection_modifyitems(items):
@@ -20,6 +23,12 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if {"browser", "demo", "check"} & {*getattr(item, "fixturenames", ())}:
             item.add_marker("slow")
+
+
+@pytest.fixture(scope="session")
+def fuzz_cases(request):
+    """How many seeded cases each test in `tests/fuzz` tries: 100, or those of `--fuzz N`."""
+    return request.config.getoption("--fuzz")
 
 
 @pytest.fixture(scope="session")
