@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import platform
 import time
 from collections.abc import Iterable, Sequence
@@ -13,6 +12,7 @@ import numpy as np
 
 from otfair._io.arrays import Array
 from otfair._io.progress import track
+from otfair._io.settings import MOST_RESAMPLES, check_epsilon, check_real, check_whole, shown
 from otfair.auditing._audit import Audit
 from otfair.auditing._curves import curves
 from otfair.auditing._features import choose_columns, read_features
@@ -220,16 +220,14 @@ def _check_settings(
     threshold: float, epsilon: float, n_bootstrap: int, random_state: int,
     reference: int | None,
 ) -> None:  # fmt: skip
-    for name, value, is_right, rule in (
-        ("threshold", threshold, 0 <= threshold <= 1, "lie in [0, 1]"),
-        ("epsilon", epsilon, 0 < epsilon < math.inf, "be positive and finite"),
-        ("n_bootstrap", n_bootstrap, n_bootstrap >= 0, "not be negative"),
-        ("reference", reference, reference is None or reference >= 1, "be at least one person"),
-    ):
-        if not is_right:
-            raise ValueError(f"`{name}` must {rule}; received {value!r}.")
-    if not isinstance(random_state, (int, np.integer)) or random_state < 0:
+    check_real("threshold", threshold, 0, 1)
+    check_epsilon(epsilon)
+    check_whole("n_bootstrap", n_bootstrap, 0, MOST_RESAMPLES)
+    if reference is not None:
+        check_whole("reference", reference, 1)
+    whole = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool)
+    if not whole or random_state < 0:
         raise ValueError(
             f"`random_state` (on the command line, `--seed`) must be a whole number from 0 on, so "
-            f"that the audit can be repeated; received {random_state!r}. Pass one, such as 0."
+            f"that the audit can be repeated; received {shown(random_state)}. Pass one, such as 0."
         )

@@ -22,6 +22,7 @@ from torch import nn
 
 from otfair._io.arrays import Array
 from otfair._io.saved import check_shapes, check_width, require
+from otfair._io.settings import as_real
 from otfair.geometry import Cost, CostFunction, Geometry, Scale
 from otfair.losses import FairnessLoss, OTFLoss, as_loss
 from otfair.metrics import ViolationOf, criterion_of
@@ -276,7 +277,7 @@ class OTFClassifier(FairClassifier):
         """Make the penalty, and train without it."""
         assert data.weight is not None
         share = data.weight / data.weight.mean()
-        ridge = 0.0 if self.C is None else 1 / (self.C * data.weight.sum())
+        ridge = 1 / (as_real(self.C) or np.inf) / data.weight.sum()
         training = Training(data.seen, data.labels, share, verbose=self.verbose, ridge=ridge)
         if data.people is not None:
             training.violation_of = criterion_of(ViolationOf.name, data.people)
@@ -370,7 +371,9 @@ class OTFClassifier(FairClassifier):
             alike = doubt_spread(scores, free, self.alpha_)
         left_out = left_out_logits(t.X, t.y, t.weight, chosen.weights, t.ridge)
         if left_out is not None:
-            smaller = "Set `C`, such as 0.1" if self.C is None else f"Set `C` below {self.C:g}"
+            smaller = (
+                "Set `C`, such as 0.1" if self.C is None else f"Set `C` below {as_real(self.C):g}"
+            )
             remedy = f"{smaller}, use fewer features, or ask for less fairness."
             losses = compare_losses(left_out, t.y, t.weight)
             worse = doubt_losses(losses, "the training people, each left out in turn,", remedy)
