@@ -49,7 +49,7 @@ def test_what_once_failed(name, settings):
 
 @pytest.mark.parametrize("value", [0, -0.0, 1e-300, 5e-324, 1e308, math.inf, math.nan, "1", True])
 def test_an_error_has_the_name_the_value_and_the_range(value):
-    with pytest.raises(ValueError, match="`epsilon` must .*; received ") as raised:
+    with pytest.raises(ValueError, match=r"`epsilon` must .*; received ") as raised:
         check_epsilon(value)
     assert repr(value) in str(raised.value)
     with pytest.raises(ValueError, match=r"`share` must lie in \(2, 3\); received "):
@@ -65,7 +65,7 @@ def test_numbers_of_numpy_are_numbers(value):
 
 def test_whole_numbers():
     for value in (True, 1.0, "1", Decimal(1), 0, 2**31, 10**5000, None):
-        with pytest.raises(ValueError, match="`count` must be a whole number from 1 to 2 147 483"):
+        with pytest.raises(ValueError, match="`count` must be at least 1, a whole number up to 21"):
             check_whole("count", value, 1)
 
 

@@ -412,7 +412,7 @@ def test_whole_numbers_of_any_kind_are_one_seed(data):
         ({"max_violation": -1}, r"`max_violation` must lie in \[0, 1\]"),
         ({"validation_fraction": 2}, r"`validation_fraction` must lie in \[0, 1\]; received 2"),
         ({"criterion": "ratio"}, "unknown criterion 'ratio'; pass one of correlation, difference"),
-        ({"confidence": 1}, r"`confidence` must lie in \[0, 1\]; received 1"),
+        ({"confidence": 1}, r"`confidence` must lie in \[0, 0.999999999\]; received 1"),
         ({"cv": 1}, "`cv` must be at least 2, a whole number; received 1"),
         ({"alpha": 1.5}, r"`alpha` must lie in \[0, 1\]; received 1.5"),
         ({}, "`sensitive_features` are missing"),

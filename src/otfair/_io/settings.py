@@ -9,7 +9,7 @@ from typing import Any
 
 from otfair._io.arrays import ArgumentError
 
-EPSILONS = (1e-100, 1e100)  # smoothing within which costs divided by it stay finite
+EPSILONS = (1e-50, 1e50)  # smoothing within which costs divided by it stay finite
 LARGEST_COUNT = 2**31 - 1
 MOST_RESAMPLES = 1_000_000
 
@@ -41,24 +41,29 @@ def check_real(
         below = number <= high if ends[1] == "]" else number < high
         if above and below:
             return number
-    raise ArgumentError(name, f"must {_range(low, high, ends)}; received {shown(value)}.{hint}")
+    rule = _range(low, high, ends)
+    if 0 < low < 1e-50 and not (number or 0.0) > 0:  # whatever the ends, which few get near
+        rule = "be positive"
+    raise ArgumentError(name, f"must {rule}; received {shown(value)}.{hint}")
 
 
 def check_whole(name: str, value: Any, low: int, high: int = LARGEST_COUNT) -> int:
     """Return a setting as an int, or raise where it is no whole number in its range."""
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if not whole or not low <= int(value) <= high:
-        ends = f"from {low} to {high:,}".replace(",", " ")
-        raise ArgumentError(name, f"must be a whole number {ends}; received {shown(value)}.")
+        ends = f"at least {low}, a whole number up to {high}"
+        raise ArgumentError(name, f"must be {ends}; received {shown(value)}.")
     return int(value)
 
 
 def check_epsilon(value: Any, hint: str = "") -> float:
     """Return the smoothing as a float, or raise where it is none."""
-    number = as_real(value)
-    if number is None or not number > 0:
-        raise ArgumentError("epsilon", f"must be positive; received {shown(value)}.{hint}")
     return check_real("epsilon", value, *EPSILONS, hint=hint)
+
+
+def check_scale(value: Any) -> float:
+    """Return the unit of costs as a float, or raise where it is none."""
+    return check_real("scale", value, 1e-100, 1e100)
 
 
 def check_width(value: Any, name: str = "smoothing") -> float:
@@ -66,7 +71,8 @@ def check_width(value: Any, name: str = "smoothing") -> float:
     number = as_real(value)
     if number != 0 and (number is None or not EPSILONS[0] <= number <= EPSILONS[1]):
         ends = "{:g} and {:g}".format(*EPSILONS)
-        raise ArgumentError(name, f"must be 0, or lie between {ends}; received {shown(value)}.")
+        problem = f"must be a width, 0 or between {ends}; received {shown(value)}."
+        raise ArgumentError(name, problem)
     return number
 
 

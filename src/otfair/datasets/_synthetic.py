@@ -269,10 +269,7 @@ def _strengths(bias: float | Mapping[str, float], name: str) -> Floats:
         raise ValueError(
             f"`{name}` names {', '.join(unknown)}; the attributes are {', '.join(ATTRIBUTES)}."
         )
-    strengths = np.asarray([given.get(attribute, 0.0) for attribute in ATTRIBUTES], dtype=float)
-    if not np.isfinite(strengths).all():
-        raise ValueError(f"`{name}` must be finite; got {bias}.")
-    return strengths
+    return np.array([check_real(name, given.get(a, 0.0), -100, 100) for a in ATTRIBUTES])
 
 
 def _whole(value: Any, name: str, least: int) -> int:

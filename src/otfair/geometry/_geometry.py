@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from otfair._io.arrays import Array, check_weight, to_index, to_vector
-from otfair._io.settings import check_epsilon, check_real
+from otfair._io.settings import check_epsilon, check_real, check_scale
 from otfair.geometry._distances import NearestDistances, SoftDistances, TypedColumns
 from otfair.geometry.costs._cost import BLOCK_ENTRIES
 
@@ -242,7 +242,8 @@ class Geometry(ABC):
                     f'unknown scale {scale!r}; pass "max", "mean", "median", a number or None.'
                 )
             scale = known[scale]() or 1.0  # 0 when all people are identical
-        return check_real("scale", scale, 0, torch.inf, "()")
+            return check_real("scale", scale, 0, torch.inf, "()")
+        return check_scale(scale)
 
     def _max_cost(self) -> float:
         return max(float(block.max()) for _, _, block in self.blocks())

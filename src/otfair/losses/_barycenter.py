@@ -54,8 +54,8 @@ class BarycenterLoss(FairnessLoss):
             raise ValueError(f'`target` must be "pooled" or "barycenter"; received {target!r}.')
         if self.smoothing and self.p == 2:
             raise ValueError(
-                f"`smoothing` is for p = 1 only (p = 2 is smooth by itself); received {smoothing!r}"
-                " with p = 2."
+                f"`smoothing` must be a width for p = 1 only (p = 2 is smooth by itself); received "
+                f"{smoothing!r} with p = 2."
             )
         self.target = target
 

@@ -7,6 +7,7 @@ penalty is balanced so that alpha means the same for every dataset (docs/trainin
 from __future__ import annotations
 
 import copy
+import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ from otfair.models._validation import (
 )
 from otfair.notions import Notion, Weigh, as_notion
 
+DRAWING = threading.RLock()
 STEP_BACK = 0.05  # of the way to the free model: a warm start is taken off the kink it is on
 
 
@@ -321,7 +323,8 @@ class OTFClassifier(FairClassifier):
 
     def _train_module(self, stage: _Stage, alpha: float) -> Network:
         width = stage.training.X.shape[1]
-        with torch.random.fork_rng(devices=[]):
+        # Modules draw from the generator of the whole process: one thread at a time.
+        with DRAWING, torch.random.fork_rng(devices=[]):
             torch.manual_seed(stage.seed)
             if isinstance(self.module, nn.Module):
                 module = copy.deepcopy(self.module)

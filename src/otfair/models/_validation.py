@@ -19,6 +19,7 @@ from otfair._io.settings import (
     EPSILONS,
     as_real,
     check_real,
+    check_scale,
     check_seed,
     check_whole,
     shown,
@@ -83,8 +84,8 @@ def check_balance(value: Any) -> None:
     sound = each and all(1e-100 <= (as_real(v) or 0.0) <= 1e100 for v in each)
     if not sound and not (isinstance(value, str) and value == "auto"):
         raise ValueError(
-            '`balance` must be "auto", a positive number (1e-100 to 1e100), or one for each '
-            f"attribute or group that is weighed; received {shown(value)}."
+            '`balance` must be "auto", a positive number, or one for each attribute or group that '
+            f"is weighed, from 1e-100 to 1e100; received {shown(value)}."
         )
 
 
@@ -139,6 +140,8 @@ def check_common(estimator: Any) -> None:
             check_number(name, given)
     check_balance(estimator.balance)
     check_weigh(estimator.weigh)
+    if estimator.scale is not None and not isinstance(estimator.scale, str):
+        check_scale(estimator.scale)
     own, loss = (estimator.cost, estimator.scale), estimator.regularizer
     if own != ("euclidean", "max"):
         asked = f"`cost` is {estimator.cost!r} and `scale` {estimator.scale!r}; leave these out"

@@ -140,7 +140,7 @@ def read_parquet(data: bytes, name: str) -> pd.DataFrame:
     except ImportError:
         raise TableError(
             f"{name} is a Parquet file, and pyarrow, which reads these, is not installed. Install "
-            "it with `pip install 'otfair[parquet]'`, or pass CSV."
+            "it with `pip install pyarrow`, or pass CSV."
         ) from None
     try:
         stored = pq.read_table(io.BytesIO(data))
