@@ -95,10 +95,10 @@ def check_weight(sample_weight: Array, n: int, device: torch.device | None = Non
     if sample_weight is None:
         return torch.ones(n, dtype=torch.float64, device=device)
     weight = to_vector(sample_weight, "sample_weight", n, device=device).clone()
-    if bool((weight < 0).any()) or not 1e-150 <= float(weight.sum()) <= 1e150:
+    if bool((weight < 0).any()) or not 1e-150 <= float(weight.sum()) <= 1e300:
         raise ArgumentError(
             "sample_weight",
-            "must be non-negative, not all zero (or nearly), and sum to at most 1e150; "
+            "must be non-negative, not all zero (or nearly), and sum to at most 1e300; "
             f"the smallest is {float(weight.min()):.3g}, the sum {float(weight.sum()):.3g}.",
         )
     return weight

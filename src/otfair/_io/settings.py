@@ -12,6 +12,8 @@ from otfair._io.arrays import ArgumentError
 EPSILONS = (1e-50, 1e50)  # smoothing within which costs divided by it stay finite
 LARGEST_COUNT = 2**31 - 1
 MOST_RESAMPLES = 1_000_000
+_SHORT = reprlib.Repr()
+_SHORT.maxother = _SHORT.maxstring = 200
 
 
 def as_real(value: Any) -> float | None:
@@ -42,7 +44,7 @@ def check_real(
         if above and below:
             return number
     rule = _range(low, high, ends)
-    if 0 < low < 1e-50 and not (number or 0.0) > 0:  # whatever the ends, which few get near
+    if 0 < low < 1e-30 and not (number or 0.0) > 0:  # whatever the ends, which few get near
         rule = "be positive"
     raise ArgumentError(name, f"must {rule}; received {shown(value)}.{hint}")
 
@@ -94,7 +96,7 @@ def shown(value: Any) -> str:
     """Return a value as it would be written, shortened where that is long."""
     if isinstance(value, int) and value.bit_length() > 128:  # which Python may refuse to write
         return f"a whole number of {value.bit_length()} bits"
-    return reprlib.repr(value)
+    return _SHORT.repr(value)
 
 
 def _range(low: float, high: float, ends: str) -> str:

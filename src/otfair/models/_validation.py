@@ -65,8 +65,8 @@ def read_weight(sample_weight: Array, X: Array) -> np.ndarray:
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     with np.errstate(over="ignore"):
         total = weight.sum()
-    if total > 1e150:
-        raise ArgumentError("sample_weight", f"must sum to at most 1e150; the sum is {total:.3g}.")
+    if total > 1e300:
+        raise ArgumentError("sample_weight", f"must sum to at most 1e300; the sum is {total:.3g}.")
     return np.asarray(weight)
 
 
