@@ -160,6 +160,11 @@ def count(text: str) -> int:
     return _require(int(text), lambda n: n >= 0, f"must not be negative; received {text}")
 
 
+def whole(text: str) -> int:
+    """Read a whole number, one or more."""
+    return _require(int(text), lambda n: n >= 1, f"must be at least 1; received {text}")
+
+
 def unit(text: str) -> float:
     """Read a number from 0 to 1."""
     wrong = f"must lie between 0 and 1; received {text}"

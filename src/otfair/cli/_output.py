@@ -107,7 +107,7 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
             frame.to_parquet(file, index=False, engine="pyarrow")
     except ImportError:
         raise TableError(
-            "Parquet needs pyarrow. Install it with `pip install 'otfair[parquet]'`, or write CSV."
+            "Parquet needs pyarrow. Install it with `pip install pyarrow`, or write CSV."
         ) from None
 
 

@@ -72,7 +72,7 @@ class Booster(ABC):
         except ImportError as error:
             raise ImportError(
                 f"`booster={cls.name!r}` needs the package {cls.name}, which can't be imported "
-                f"({error}). Install it: pip install 'otfair[{cls.name}]'."
+                f"({error}). Install it: pip install {cls.name}."
             ) from error
 
     @classmethod
