@@ -23,7 +23,7 @@ demo: $(STAMP)
 # Reports are tested in Chromium; where it can't be installed, those tests fail.
 test: $(STAMP)
 	-@scripts/chromium.sh
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2
 
 # What answers while one works: no notebook, browser or process.
 test-fast: $(STAMP)

@@ -3,6 +3,8 @@
 What a session runs is what `make` runs in .venv. Arguments after `--` go to pytest.
 """
 
+import os
+
 import nox
 
 nox.options.sessions = ["lint", "tests-3.11", "oldest", "docs"]
@@ -36,6 +38,29 @@ def newest(session: nox.Session) -> None:
     """Run the tests with the newest versions there are."""
     session.install("-e", ".[dev]")
     session.run("pytest", *session.posargs)
+
+
+@nox.session(python=PYTHONS[0])
+def nightly(session: nox.Session) -> None:
+    """Run the tests with scikit-learn's nightly build; may fail, and says what is to come.
+
+    The environment variable OTFAIR_NIGHTLY_INDEX is the index that the build is taken from.
+    """
+    index = os.environ.get("OTFAIR_NIGHTLY_INDEX")
+    if not index:
+        session.skip("set OTFAIR_NIGHTLY_INDEX to an index of nightly builds")
+    session.install("-e", ".[dev]")
+    session.install("--pre", "--upgrade", "--extra-index-url", index, "scikit-learn")
+    session.run("pytest", "-m", "not slow", *session.posargs, success_codes=[0, 1])
+
+
+@nox.session(python=PYTHONS)
+def wheel(session: nox.Session) -> None:
+    """Use the wheel alone, without extras or the tools of tests, in an empty environment."""
+    folder = session.create_tmp()
+    session.run("python", "-m", "pip", "wheel", "--no-deps", "-w", folder, ".")
+    session.install("-c", "constraints.txt", "--find-links", folder, "--no-cache-dir", "otfair")
+    session.run("python", "tests/wheel/use.py")
 
 
 @nox.session(python=PYTHONS[0])

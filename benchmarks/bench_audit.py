@@ -43,7 +43,7 @@ def main() -> None:
     )
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--groups", type=int, default=0)
-    parser.add_argument("--time-budget", type=float, default=300.0)
+    parser.add_argument("--reference", type=int, help="people who may receive score")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         table, page = Path(folder) / "people.csv", Path(folder) / "report.html"
@@ -51,8 +51,10 @@ def main() -> None:
         print(f"{options.rows} rows, {table.stat().st_size / 2**20:.0f} MB of CSV", flush=True)
         command = [
             sys.executable, "-m", "otfair", "audit", str(table), "--score", "p", "--label",
-            "granted", "--time-budget", str(options.time_budget), "--json", "-o", str(page),
+            "granted", "--json", "-o", str(page),
         ]  # fmt: skip
+        if options.reference:
+            command += ["--reference", str(options.reference)]
         for name in sensitive:
             command += ["--sensitive", name]
         before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()

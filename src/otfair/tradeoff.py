@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -18,6 +19,7 @@ from sklearn.model_selection import train_test_split
 
 from otfair._io.arrays import Array, same_length
 from otfair._io.progress import track
+from otfair._io.settings import LARGEST_COUNT, MOST_RESAMPLES, check_real, check_seed, check_whole
 from otfair.losses import FairnessLoss, OTFLoss, cloud
 from otfair.metrics import (
     DifferenceOf,
@@ -123,9 +125,18 @@ def tradeoff_curve(
     True
     """
     labels = read_two_classes(y, "y")
-    strengths = [float(alpha) for alpha in (ALPHAS if alphas is None else alphas)]
-    if not strengths or not all(0 <= alpha <= 1 for alpha in strengths):
-        raise ValueError(f"`alphas` must be numbers in [0, 1], at least one; received {strengths}.")
+    given_alphas = list(ALPHAS if alphas is None else alphas)
+    strengths = [check_real("alphas", alpha, 0, 1) for alpha in given_alphas]
+    if not strengths:
+        raise ValueError("`alphas` must be numbers in [0, 1], at least one; received none.")
+    check_whole("n_bootstrap", n_bootstrap, 0, MOST_RESAMPLES)
+    check_seed(random_state)
+    if isinstance(test_size, numbers.Integral):
+        check_whole("test_size", test_size, 1, len(labels))
+    else:
+        check_real("test_size", test_size, 0, 1, "()")
+    if n_jobs is not None:
+        check_whole("n_jobs", n_jobs, -LARGEST_COUNT)
     if sensitive_features is None:
         raise ValueError("`sensitive_features` are missing; pass one or many columns of them.")
     same_length("X", len(X), len(labels), "y")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 
 import pytest
 
@@ -119,3 +120,52 @@ def test_terminals_and_notebooks_have_bars(monkeypatch):
         monkeypatch.setattr("sys.stderr", stream)
         assert list(track(range(3), "training", verbose=True)) == [0, 1, 2]
         assert "training: 100%|" in stream.getvalue()
+
+
+# Signs of life
+
+
+def test_work_that_ends_no_step_is_told_of_by_the_clock(clock, capsys):
+    Lines.since = 1000.0
+    progress.show_life(1000.0)
+    clock(EVERY)
+    progress.show_life(1000.0)  # nothing is counted yet
+    with track(range(2), "fitting", verbose=True):
+        for _ in range(3):
+            clock(EVERY)
+            progress.show_life(1000.0)
+            progress.show_life(1000.0)
+    assert capsys.readouterr().err.splitlines() == [
+        "otfair: at work for 00:30",
+        "otfair: fitting: 0 of 2 in 00:30",
+        "otfair: fitting: 0 of 2 in 01:00",
+        "otfair: fitting: 0 of 2 in 01:30",
+    ]
+
+
+def test_bars_tell_the_time(clock, monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with track(None, "fitting", 2, verbose=True):
+        before = terminal.getvalue()
+        progress.show_life(0.0)
+        assert terminal.getvalue() != before
+    after = terminal.getvalue()
+    Lines.since = progress.time.monotonic()
+    progress.show_life(0.0)
+    assert terminal.getvalue() == after
+
+
+def test_a_session_shows_life_by_itself_and_stops(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "PULSE", 0.01)
+    monkeypatch.setattr(progress, "EVERY", 0.0)
+    for silent in (True, False):
+        with progress.session(silent=silent):
+            for _ in range(1000):
+                time.sleep(0.01)
+                if silent or (said := capsys.readouterr().err):
+                    break
+    assert said.startswith("otfair: at work for 00:00\n")
+    capsys.readouterr()
+    time.sleep(0.1)
+    assert capsys.readouterr().err == ""

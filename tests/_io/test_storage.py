@@ -317,3 +317,57 @@ def test_the_file_has_the_permissions_of_any_other(path):
 def test_other_programs_can_read_the_numbers(path):
     write(path, {"weights": np.linspace(0, 1, 9)}, KNOWN)
     assert safetensors.torch.load_file(path)["weights"].tolist() == np.linspace(0, 1, 9).tolist()
+
+
+# What a file may make the program allocate
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"$range": [0, 1000001]}', "a range of more than 1000000 numbers"),
+        ('{"$range": [0, 1000000000000000000000000000000]}', "a range of more than"),
+        ("[" * 102 + "]" * 102, "in one another more than 100 times"),
+        ('{"x": ' * 101 + "1" + "}" * 101, "in one another more than 100 times"),
+        ("[" + "[]," * 1_000_000 + "[]]", "1000002 lists and objects, and 300000 are the most"),
+        ('["' + "\\\"" * 600_000 + "[]," * 500_000 + '", "\\"', "does not hold"),  # no end
+        ("[NaN]", "it holds NaN, which is no number"),
+        ("[-Infinity]", "it holds -Infinity, which is no number"),
+        ('{"$float": "1e5"}', "a 'float' that this version can't read"),
+        ('{"$Pair": {"left": 1}, "x": 2}', "does not hold"),
+    ],
+)  # fmt: skip
+def test_a_small_file_makes_nothing_large(path, content, message):
+    path.write_bytes(header({"__metadata__": metadata(content)}))
+    with pytest.raises(ValueError, match=message):
+        read(path, KNOWN)
+
+
+def test_an_array_is_used_once(path):
+    # Or else a file of some megabytes could ask for copies without end.
+    tensors = {"a": torch.zeros(10)}
+    for times, sound in ((1, True), (2, False)):
+        text = json.dumps([{"$array": "a"}] * times)
+        made = metadata(text) | {"sha256": storage._digest(text, tensors)}
+        path.write_bytes(safetensors.torch.save(tensors, made))
+        if sound:
+            assert len(read(path, KNOWN)) == times
+        else:
+            with pytest.raises(ValueError, match="it lacks 'a', or uses it twice"):
+                read(path, KNOWN)
+
+
+def test_brackets_in_text_are_not_counted(path):
+    write(path, ["[{" * 600_000], KNOWN)
+    assert read(path, KNOWN) == ["[{" * 600_000]
+
+
+def test_a_long_range_is_not_written(path):
+    with pytest.raises(storage.UnstorableError, match="range"):
+        write(path, range(10**7), KNOWN)
+
+
+def test_more_lists_than_can_be_read_are_not_written(path):
+    with pytest.raises(ValueError, match="could not be read again: it holds 300002 lists"):
+        write(path, [[]] * 300_001, KNOWN)
+    assert not path.exists()

@@ -386,7 +386,7 @@ def test_trees_that_are_not_installed_name_their_extra(tmp_path, monkeypatch):
         "fit", table, "--label", "granted", "--sensitive", "sex", "--alpha", 0.5,
         "--model", "lightgbm", "-o", tmp_path / "m",
     )  # fmt: skip
-    refused(said, "otfair[lightgbm]")
+    refused(said, "pip install lightgbm")
 
 
 class Terminal(io.StringIO):

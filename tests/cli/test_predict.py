@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import shutil
 
 import numpy as np
@@ -186,6 +187,9 @@ def test_models_that_are_none(model, people, tmp_path):
     refused(otfair("predict", tmp_path / "nope", path), "no model at")
     refused(otfair("predict", tmp_path, path), "no model.safetensors in")
     refused(otfair("predict", path, path), "damaged, or was not written by otfair")
+    refused(otfair("predict", model / "model.json", path), "damaged, or was not written by otfair")
+    os.mkfifo(tmp_path / "pipe")
+    refused(otfair("predict", tmp_path / "pipe", path), "no model at")
     broken = tmp_path / "broken"
     shutil.copytree(model, broken)
     (broken / "model.json").write_text("[1")
@@ -198,6 +202,20 @@ def test_models_that_are_none(model, people, tmp_path):
     bare = OTFClassifier(alpha=0).fit(np.arange(8.0)[:, None], [0, 1] * 4)
     save_model(tmp_path / "b.safetensors", bare)
     refused(otfair("predict", tmp_path / "b.safetensors", path), "without names of columns")
+
+
+def test_a_model_that_was_replaced_in_its_folder_is_the_new_one(people, tmp_path):
+    path, _ = people
+    table = write(loans().drop(columns=["origin", "age", "p"]), tmp_path / "t.csv")
+    base = ("fit", table, "--label", "granted", "--sensitive", "sex", "--no-curve", "--no-audit")
+    found = []
+    for alpha in (0.0, 0.8):
+        assert otfair(*base, "--alpha", alpha, "-o", tmp_path / "m").code == 0
+        found.append(otfair("predict", tmp_path / "m", path, "--json").data["score"])
+        file = tmp_path / "m" / "model.safetensors"
+        assert otfair("predict", file, path, "--json").data["score"] == found[-1]
+        assert load_model(file)[-1].alpha_ == alpha
+    assert found[0] != found[1]
 
 
 def test_columns_to_keep(model, people):

@@ -214,12 +214,12 @@ def test_load_dataset_passes_parameters_on():
         ({"n": 0}, ValueError, "`n` must be at least 1; got 0"),
         ({"n": 10.5}, TypeError, "`n` must be a whole number; got 10.5"),
         ({"seed": -1}, ValueError, "`seed` must be at least 0"),
-        ({"female_share": 1.0}, ValueError, "`female_share`.*got 1.0"),
+        ({"female_share": 1.0}, ValueError, "`female_share`.*received 1.0"),
         ({"origin_shares": (0.5, 0.5)}, ValueError, "`origin_shares` must be three"),
         ({"origin_shares": (0.5, 0.4, 0.2)}, ValueError, "sum to 1"),
-        ({"label_noise": 0.5}, ValueError, "`label_noise`.*got 0.5"),
+        ({"label_noise": 0.5}, ValueError, "`label_noise`.*received 0.5"),
         ({"direct_bias": {"gender": 1}}, ValueError, "names gender; the attributes are sex"),
-        ({"proxy_bias": float("nan")}, ValueError, "`proxy_bias` must be finite"),
+        ({"proxy_bias": float("nan")}, ValueError, "`proxy_bias` must lie in"),
     ],
 )
 def test_wrong_parameters(parameters, error, said):

@@ -305,7 +305,7 @@ def test_rows_whose_keys_agree_are_told_apart_by_their_values(monkeypatch):
         ((np.eye(2), None, "euclidean", "largest"), "unknown scale 'largest'"),
         ((np.eye(2), None, "euclidean", 0), "`scale` must be positive"),
         ((np.eye(2), None, "euclidean", -1.0), "`scale` must be positive"),
-        ((np.eye(2), None, "euclidean", np.inf), "`scale` must be positive and finite"),
+        ((np.eye(2), None, "euclidean", np.inf), r"`scale` must lie in \[1e-100, 1e\+100\]"),
         ((np.eye(2), None, "euclidean", np.nan), "`scale` must be positive"),
         (([[0.0, 0.0], [1.0, 0.0]], None, "cosine"), "undefined for people whose features are all"),
         ((1e200 * np.eye(2),), "overflow or vanish; rescale"),

@@ -214,9 +214,11 @@ def test_two_attributes_or_a_continuous_one_are_refused():
 
 
 def test_settings_that_mean_nothing_are_refused():
-    for settings in ({"p": 3}, {"target": "median"}):
-        with pytest.raises(ValueError, match='`p` must be 1 or 2 and `target` "pooled"'):
-            otfair.BarycenterLoss(**settings)
+    for p in (3, 1.5, "1", True):
+        with pytest.raises(ValueError, match="`p` must be at least 1, a whole number up to 2"):
+            otfair.BarycenterLoss(p=p)
+    with pytest.raises(ValueError, match='`target` must be "pooled" or "barycenter"'):
+        otfair.BarycenterLoss(target="median")
     for settings in ({"smoothing": -0.1}, {"smoothing": 0.1, "p": 2}, {"smoothing": np.nan}):
         with pytest.raises(ValueError, match="`smoothing` must be a width"):
             otfair.BarycenterLoss(**settings)

@@ -637,7 +637,7 @@ def test_wrong_calls_say_what_is_wrong():
         otfair.OTFLoss("equalized_odds")(b.logits, b.X, b.S)
     with pytest.raises(ValueError, match="unknown notion"):
         otfair.OTFLoss("equality")
-    with pytest.raises(ValueError, match="`p` must be 1 or 2"):
+    with pytest.raises(ValueError, match="`p` must be at least 1, a whole number up to 2"):
         otfair.NormLoss(p=3)
     with pytest.raises(ValueError, match="must be finite"):
         loss(b.logits * torch.nan, *b.people)

@@ -192,7 +192,7 @@ def test_tensors_in_tensors_out():
 
 @pytest.mark.parametrize("rate", [0, 1, -0.1, 2.0, float("nan"), True, "0.5"])
 def test_a_rate_must_be_a_share_of_both_labels(rate):
-    with pytest.raises(ValueError, match="`rate` must lie between 0 and 1"):
+    with pytest.raises(ValueError, match=r"`rate` must lie in \(0, 1\)"):
         PredictiveParity(rate=rate)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -102,6 +104,26 @@ def test_what_is_no_store_is_refused_and_left_as_it_is(tmp_path):
             with pytest.raises(ValueError, match="holds no results that can be read"):
                 store.merge(tmp_path / name)
     assert other.read_bytes() == kept
+
+
+def test_a_store_that_can_not_grow_keeps_what_it_has_and_says_so(tmp_path):
+    path = tmp_path / "runs.sqlite"
+    many = [result(replace(RUN, split=split), auc=0.5) for split in range(3000)]
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with Store(path) as store:
+        store.add([result()])
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, hard))
+        try:
+            with pytest.raises(OSError, match=r"can't be written to .* make room"):
+                store.add(many)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with Store(path) as store:
+        assert list(store) == [result()]
+    (tmp_path / "file").touch()
+    for place in (tmp_path / "file" / "runs.sqlite", Path("/proc/no/runs.sqlite")):
+        with pytest.raises(ValueError, match="Choose another folder"):
+            Store(place)
 
 
 def dies(runs):
@@ -264,3 +286,49 @@ def test_a_killed_process_goes_on_where_it_was(tmp_path):
         assert all(result in list(store) for result in kept)
     made = (tmp_path / "made").read_text().split()
     assert made.count(kept[0].run.method) == 1
+
+
+ORPHANS = """
+import os, time
+from pathlib import Path
+from otfair.reproduction import _runner
+from otfair.reproduction._plan import Run
+def endless(runs):
+    Path(f"worker-{{os.getpid()}}").touch()
+    time.sleep(600)
+def start():
+    _runner.make = endless
+    _runner.reproduce([{}], Path("runs.sqlite"), jobs=2, verbose=False)
+"""
+
+
+def test_workers_end_when_their_parent_was_killed(tmp_path):
+    (tmp_path / "orphans.py").write_text(ORPHANS.format(f"{FREE!r}, {NORM!r}"))
+    places = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    process = subprocess.Popen(
+        [sys.executable, "-c", "import orphans; orphans.start()"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": places},
+    )
+    workers = wait_for(lambda: [int(p.name[7:]) for p in tmp_path.glob("worker-*")], 2)
+    process.kill()
+    process.wait()
+    wait_for(lambda: [pid for pid in workers if not is_running(pid)], 2)
+    # The process that looks after shared memory cleans up when the last of them has ended.
+    wait_for(lambda: [()] * (not list(Path("/dev/shm").glob(f"*{process.pid}*"))), 1)
+
+
+def wait_for(found, count: int) -> list:
+    """What is found when there are so many, within a minute."""
+    for _ in range(600):
+        if len(now := found()) == count:
+            return now
+        time.sleep(0.1)
+    pytest.fail(f"after a minute, {now} is not {count}")
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return "(zombie)" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False

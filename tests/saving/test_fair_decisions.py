@@ -223,6 +223,10 @@ def part(content, name):
     return content["model"]["nested"][name]
 
 
+def move(content, name, other):
+    content["model"]["nested"][other] = content["model"]["nested"].pop(name)
+
+
 def learnt(content):
     return content["model"]["fitted"]
 
@@ -239,21 +243,22 @@ def first(content, name):
         (lambda c: c["model"].update(nested=[1]), "its estimators have no names"),
         (lambda c: c["model"]["nested"].pop("estimator_"), "estimator_ can't predict"),
         (lambda c: c["model"]["nested"].pop("encoder_"), "encoder_ is no TableEncoder"),
-        (lambda c: c["model"]["nested"].update(estimator_=part(c, "encoder_")), "can't predict"),
-        (lambda c: c["model"]["nested"].update(encoder_=part(c, "estimator_")), "no TableEncoder"),
-        (lambda c: c["model"]["nested"].update(group_models_=part(c, "encoder_")), None),
+        (lambda c: move(c, "encoder_", "estimator_"), "encoder_ is no TableEncoder"),
+        (lambda c: move(c, "estimator_", "encoder_"), "no TableEncoder"),
+        (lambda c: move(c, "encoder_", "group_models_"), "encoder_ is no TableEncoder"),
+        (lambda c: c["model"]["nested"].update(encoder_=part(c, "estimator_")), "uses it twice"),
         (lambda c: learnt(c).update(rows_=[]), "rows_ is no list of Row"),
         (lambda c: learnt(c)["rows_"].append("x"), "rows_ is no list of Row"),
-        (lambda c: first(c, "rows_").update(share="x"), "rows_ has share 'x'"),
-        (lambda c: first(c, "rows_").update(part=True), "rows_ has part True"),
+        (lambda c: first(c, "rows_").update(share="x"), "Row has share 'x'"),
+        (lambda c: first(c, "rows_").update(part=True), "Row has part True"),
         (lambda c: first(c, "rows_").update(kind="y"), "a row of the kind 'y'"),
         (lambda c: learnt(c)["rows_"].pop(), "duals_ is not an array of shape"),
-        (lambda c: learnt(c).update(duals_={"$range": [0, 10**12]}), "duals_ is not an array"),
+        (lambda c: learnt(c).update(duals_={"$range": [0, 10**6]}), "duals_ is not an array"),
         (lambda c: learnt(c).update(blocks_=None), "blocks_ is no list"),
         (lambda c: first(c, "blocks_").update(rows={"$tuple": [0, 7]}), "blocks_ has rows"),
         (lambda c: first(c, "blocks_").update(coef=None), "coef is not an array of shape"),
         (lambda c: first(c, "blocks_").update(is_group=False), "a number of several rows"),
-        (lambda c: first(c, "groups_").update(people="many"), "groups_ has people 'many'"),
+        (lambda c: first(c, "groups_").update(people="many"), "GroupRate has people 'many'"),
         (lambda c: learnt(c).update(classes_=[0, 1]), "classes_ is not an array"),
         (lambda c: learnt(c).update(_sample=1), r"attributes \['_sample'\]"),
         (lambda c: c["model"]["settings"].update(evil=1), r"settings \['evil'\]"),

@@ -226,7 +226,7 @@ def test_progress_is_shown_when_asked_for(data, capsys, monkeypatch):
         ({"y": np.zeros(60)}, r"two classes; received 1 column\(s\), the first with 1 value"),
         ({"y": np.arange(60)}, "with 60 value"),
         ({"y": [0, 1, None] * 20}, "`y` column number 0 has 20 missing"),
-        ({"alphas": [0, 1.5]}, r"in \[0, 1\], at least one; received \[0.0, 1.5\]"),
+        ({"alphas": [0, 1.5]}, r"`alphas` must lie in \[0, 1\]; received 1.5"),
         ({"alphas": []}, "at least one"),
         ({"notion": "parity"}, "unknown notion"),
         ({"regularizer": "lasso"}, "unknown regularizer"),

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import torch
 from problems import full_bounded_lp, random_problem
+from scipy import sparse
 from scipy.optimize import minimize
 
 import otfair
 from otfair.geometry import _near
+from otfair.transport import _semidual
 
 
 def twins(n: int = 12, seed: int = 0) -> tuple[np.ndarray, np.ndarray, list[str]]:
@@ -52,6 +54,7 @@ def by_convex_solver(
     return float(found.fun), columns @ found.x
 
 
+@pytest.mark.filterwarnings("ignore:Values in x were outside bounds")  # of SciPy before 1.14
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("dense", [True, False])
 def test_the_smooth_value_is_that_of_a_convex_solver(seed: int, dense: bool, monkeypatch):
@@ -330,3 +333,14 @@ def test_a_setting_that_is_neither_true_nor_false_is_an_error():
     for solve in (otfair.smooth_otf, otfair.exact_otf):
         with pytest.raises(TypeError, match="`bounded` must be True or False"):
             solve(h, cloud, fair, bounded="no")
+
+
+@pytest.mark.parametrize("filled", [0.001, 0.9])
+def test_a_sparse_product_is_the_same_by_either_way(filled: float, monkeypatch):
+    rng = np.random.default_rng(0)
+    M = np.where(rng.random((40, 60)) < filled, rng.random((40, 60)), 0.0)
+    weight = rng.random(60)
+    for most in (2**25, 0):
+        monkeypatch.setattr(_semidual, "MOST_DENSE", most)
+        got = _semidual._product(sparse.csr_array(M), weight)
+        np.testing.assert_allclose(got, (M * weight) @ M.T, rtol=1e-13, atol=1e-15)

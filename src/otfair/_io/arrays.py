@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 from scipy.sparse import issparse
 from torch import Tensor
+
+if hasattr(os, "register_at_fork"):
+    # A forked process has none of the threads of its parent, on which OpenMP would wait for ever.
+    os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
 
 EPS = float(np.finfo(np.float64).eps)
 Array: TypeAlias = Any  # what the user holds: np.ndarray, Tensor, a pandas or polars object, a list
@@ -39,7 +44,7 @@ def to_tensor(
                 values = np.frompyfunc(lambda v: np.nan if is_missing(v) else v, 1, 1)(values)
         try:
             values = torch.from_numpy(np.array(values, dtype=np.float64, order="C"))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise ArgumentError(
                 name,
                 f"must be numeric; it could not be read as numbers ({error}). "
@@ -90,10 +95,10 @@ def check_weight(sample_weight: Array, n: int, device: torch.device | None = Non
     if sample_weight is None:
         return torch.ones(n, dtype=torch.float64, device=device)
     weight = to_vector(sample_weight, "sample_weight", n, device=device).clone()
-    if bool((weight < 0).any()) or float(weight.sum()) < 1e-150:
+    if bool((weight < 0).any()) or not 1e-150 <= float(weight.sum()) <= 1e300:
         raise ArgumentError(
             "sample_weight",
-            "must be non-negative and not all zero (or nearly); "
+            "must be non-negative, not all zero (or nearly), and sum to at most 1e300; "
             f"the smallest is {float(weight.min()):.3g}, the sum {float(weight.sum()):.3g}.",
         )
     return weight

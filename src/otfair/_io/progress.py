@@ -1,16 +1,23 @@
-"""Progress of long work on standard error: a bar where somebody watches, sparse lines in a log."""
+"""Progress of long work on standard error: a bar where somebody watches, sparse lines in a log.
+
+On the command line there is a sign of life as well while no step of the work ends.
+"""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Sized
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, ClassVar
 
 from tqdm import tqdm
 
 EVERY = 30.0  # seconds from one line to the next
+PULSE = 5.0  # seconds from one sign of life to the next, in which bars move and a line may be due
+_bars: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def track(
@@ -30,7 +37,9 @@ def track(
     verbose = verbose and not Lines.silent
     if verbose and not _watched():
         return Lines(steps, desc, total, **units)
-    return tqdm(steps, desc, total, leave=leave, disable=not verbose, **units)
+    bar = tqdm(steps, desc, total, leave=leave, disable=not verbose, **units)
+    _bars.add(bar)
+    return bar
 
 
 def _watched() -> bool:
@@ -47,6 +56,7 @@ class Lines:
     since: ClassVar[float] = 0.0  # the last line, or the beginning; 0 for neither
     active: ClassVar[float] = 0.0  # when work was last heard of
     silent: ClassVar[bool] = False  # nobody wants to hear of any
+    working: ClassVar[list[Lines]] = []  # what is under way, the innermost last
 
     def __init__(
         self,
@@ -58,7 +68,8 @@ class Lines:
         self.steps: Iterable[Any] = () if steps is None else steps
         self.total = len(steps) if total is None and isinstance(steps, Sized) else total
         self.desc, self.units, self.postfix = desc, units, ""
-        self.done, self.said, self.began = 0, 0, time.monotonic()  # steps, those in a line, when
+        self.done, self.began = 0, time.monotonic()
+        self.said: int | None = None  # steps that a line told of
         if self.began - Lines.active > EVERY:  # a session, and no part of what was done before
             Lines.since = 0.0
         Lines.active, Lines.since = self.began, Lines.since or self.began
@@ -70,18 +81,20 @@ class Lines:
                 self.update()
 
     def __enter__(self) -> Lines:
+        Lines.working.append(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if 0 < self.said < self.done:  # who saw a line wants to see the end
-            self._say(ended=True)
+        Lines.working.remove(self)
+        if self.said is not None and self.said < self.done:  # who saw a line wants to see the end
+            self.say(ended=True)
 
     def update(self, steps: int = 1) -> None:
         """Go on, and say so if it is time to."""
         self.done += steps
         Lines.active = time.monotonic()
         if time.monotonic() - Lines.since >= EVERY:
-            self._say()
+            self.say()
 
     def set_postfix(self, **values: str) -> None:
         """Keep what the next line is to end with."""
@@ -91,12 +104,13 @@ class Lines:
         """Keep what the next line is to end with."""
         self.postfix = text
 
-    def _say(self, ended: bool = False) -> None:
+    def say(self, ended: bool = False) -> None:
+        """Write a line: how far it is."""
         now = time.monotonic()
         Lines.since, self.said = now, self.done
         known = self.total is not None
         of = " of {total_fmt}" * known
-        left = ", about {remaining} left" * (known and not ended and self.done != self.total)
+        left = ", about {remaining} left" * (known and not ended and 0 < self.done != self.total)
         line = tqdm.format_meter(
             self.done, self.total, now - self.began, prefix=self.desc, postfix=self.postfix,
             bar_format=f"otfair: {{desc}}: {{n_fmt}}{of} in {{elapsed}}{left}{{postfix}}\n",
@@ -109,8 +123,37 @@ class Lines:
 @contextmanager
 def session(silent: bool) -> Iterator[None]:
     """Forget earlier work: the first line is due a while from now, or none is, if `silent`."""
-    Lines.since, Lines.silent = 0.0, silent
+    Lines.since, Lines.silent = time.monotonic(), silent
+    ended = threading.Event()
+    pulse = threading.Thread(target=_live, args=(ended, Lines.since), daemon=True)
+    if not silent:
+        pulse.start()
     try:
         yield
     finally:
         Lines.silent = False
+        ended.set()
+        if not silent:
+            pulse.join()
+
+
+def _live(ended: threading.Event, began: float) -> None:
+    while not ended.wait(PULSE):
+        with suppress(OSError, ValueError):  # nobody is there any more
+            show_life(began)
+
+
+def show_life(began: float) -> None:
+    """Let bars tell the time, or write the line that is due."""
+    moving = [bar for bar in list(_bars) if not bar.disable]
+    for bar in moving:
+        bar.refresh()
+    if moving or time.monotonic() - Lines.since < EVERY:
+        return
+    if Lines.working:
+        Lines.working[-1].say()
+        return
+    Lines.since = time.monotonic()
+    spent = tqdm.format_interval(Lines.since - began)
+    sys.stderr.write(f"otfair: at work for {spent}\n")
+    sys.stderr.flush()

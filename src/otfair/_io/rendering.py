@@ -13,15 +13,29 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
+from otfair._io.visible import visible, visible_json
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 def templates(room: str, *, escape: bool = True) -> Environment:
-    """Return the templates of a package; `escape` whatever they are given, as HTML needs it."""
+    """Return the templates of a package; `escape` whatever they are given, as HTML needs it.
+
+    What is no character to be shown is spelled out: some can't be written to a file.
+    """
     return Environment(
-        loader=PackageLoader(room), autoescape=escape, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader(room),
+        autoescape=escape,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
     )
+
+
+def _shown(value: Any) -> Any:
+    is_text = isinstance(value, str) and not isinstance(value, Markup)
+    return visible(value, "\n\r\t") if is_text else value
 
 
 def drawn(figure: Figure, kind: str, dpi: int = 110) -> bytes:
@@ -43,7 +57,8 @@ def inline_svg(figure: Figure) -> Markup:
 
 def to_json(data: Any, indent: int | None = None) -> str:
     """Return JSON, where what is missing or not a number is null, and dates are ISO's."""
-    return json.dumps(_plain(data), indent=indent, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(_plain(data), indent=indent, ensure_ascii=False, allow_nan=False)
+    return visible_json(text)
 
 
 def _plain(value: Any) -> Any:

@@ -20,6 +20,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
+from otfair._io.checks import brief, refuse_unknown, require
 from otfair._io.storage import (
     FilePath,
     Known,
@@ -63,7 +64,13 @@ class SaveMixin:
 
     @staticmethod
     def _check_fitted(state: Any) -> None:
-        """Raise unless what `fit` is said to have set is sound, estimators within included."""
+        """Raise unless what `fit` is said to have set is sound, estimators within included.
+
+        A text that others are to read may be replaced by what was understood of it.
+        """
+
+    def _check_loaded(self) -> None:
+        """Raise where a setting that a prediction needs is not sound."""
 
     def _set_fitted(self, state: dict[str, Any]) -> None:
         """Take what a file says that `fit` set."""
@@ -104,6 +111,7 @@ class SaveMixin:
         """
         with as_written(path):
             name = read_text(path)["model"]["class"]
+            require(isinstance(name, str) and name.isidentifier(), f"it is a {brief(name)}")
         if name != cls.__name__:
             raise ValueError(
                 f"`{path}` holds another class: received {name}, expected {cls.__name__}. Load it "
@@ -148,7 +156,8 @@ def describe(model: Any, describe_part: Callable[[Any], Any]) -> dict[str, Any]:
         cls._check_fitted(SimpleNamespace(**fitted, **parts))
     except (ValueError, AttributeError) as error:
         raise NotFittedError(
-            f"This {cls.__name__} is not fitted whole ({error}); `fit` it again."
+            f"This {cls.__name__} is not fitted whole ({error}); `fit` it again, with the "
+            "versions of packages that this otfair knows."
         ) from None
     request = held.get("_metadata_request")
     return {
@@ -188,28 +197,45 @@ def restore(cls: Any, stored: dict[str, Any], restore_part: Callable[[Any], Any]
 
     The weights of a module stay a dict for now.
     """
-    settings = stored["settings"]
-    more = settings if cls._takes_more else ()
-    refuse_unknown("settings", settings, (*cls._get_param_names(), *more))
+    settings = _settings(cls, stored["settings"])
     refuse_unknown("fitted attributes", stored["fitted"], cls._fitted)
     within = stored.get("nested", {})  # files of earlier versions have none
     refuse_unknown("estimators", within, cls._nested)
     parts = {n: s if isinstance(s, NotStored) else restore_part(s) for n, s in within.items()}
-    fitted = {**stored["fitted"], **parts}
-    cls._check_fitted(SimpleNamespace(**fitted))
+    state = SimpleNamespace(**stored["fitted"], **parts)
+    cls._check_fitted(state)
     model = cls(**settings)
-    model._set_fitted(fitted)
+    model._set_fitted(vars(state))
     for name, part in parts.items():
         if isinstance(getattr(model, name.removesuffix("_"), None), NotStored):
             setattr(model, name.removesuffix("_"), part)
-    with config_context(enable_metadata_routing=True):
-        for method in ROUTED:
-            if requests := stored["routing"].get(method):
-                getattr(model, f"set_{method}_request")(**requests)
+    model._check_loaded()
+    _set_routing(model, stored["routing"])
     if (output := stored["output"]) is not None:
-        require(output in ("default", "pandas", "polars"), f"its output is {output!r}")
+        require(output in ("default", "pandas", "polars"), f"its output is {brief(output)}")
         model.set_output(transform=output)
     return model
+
+
+def _set_routing(model: Any, routing: Any) -> None:
+    """Ask for metadata as a file says."""
+    require(isinstance(routing, dict), "its routing has no names")
+    with config_context(enable_metadata_routing=True):
+        for method in ROUTED:
+            if requests := routing.get(method):
+                getattr(model, f"set_{method}_request")(**requests)
+
+
+def _settings(cls: Any, found: Any) -> dict[str, Any]:
+    """Return the settings that a file holds, if they are such as an estimator of a class has."""
+    require(isinstance(found, dict), "its settings have no names")
+    more = [n for n in found if cls._takes_more and n.isidentifier() and n.strip("_") == n]
+    refuse_unknown("settings", found, (*cls._get_param_names(), *more))
+    for name, value in found.items():
+        if isinstance(value, NotStored):
+            named = value.setting == name and str(value.kind).isidentifier()
+            require(named, f"its setting {brief(name)} is no setting that a file can't hold")
+    return dict(found)
 
 
 def complete(parts: dict[str, Any], given: dict[str, Any], path: FilePath) -> None:
@@ -280,7 +306,8 @@ def _filled(part: Any, weights: dict[str, Any], name: str) -> nn.Module:
     try:
         module.load_state_dict(weights)
     except RuntimeError as error:
-        raise ValueError(f"`{name}` does not fit the weights of the file: {error}. {fix}") from None
+        reason = " ".join(str(error).split())  # of many lines
+        raise ValueError(f"`{name}` does not fit the weights of the file: {reason} {fix}") from None
     for key, value in module.state_dict().items():
         trained = getattr(weights[key], "dtype", None)
         if isinstance(value, torch.Tensor) and value.dtype != trained:
@@ -289,37 +316,3 @@ def _filled(part: Any, weights: dict[str, Any], name: str) -> nn.Module:
                 f"and was trained as {trained}. {fix}"
             )
     return module
-
-
-def require(sound: bool, otherwise: str) -> None:
-    """Raise unless what a file says is sound."""
-    if not sound:
-        raise ValueError(otherwise)
-
-
-def refuse_unknown(what: str, names: Any, known: Any) -> None:
-    """Raise where a file sets what this version does not have."""
-    require(isinstance(names, dict), f"its {what} have no names")
-    if unknown := sorted(set(names) - set(known)):
-        raise ValueError(f"it has the {what} {unknown}, which this version does not know")
-
-
-def check_shapes(state: Any, **shapes: tuple[int, ...]) -> None:
-    """Raise unless these are arrays of these shapes, and floats unless they name things."""
-    for name, shape in shapes.items():
-        value: Any = getattr(state, name, None)
-        sound = isinstance(value, np.ndarray) and value.shape == shape
-        require(sound, f"{name} is not an array of shape {shape}")
-        names = name in ("classes_", "feature_names_in_")
-        require(names or value.dtype == np.float64, f"{name} is of {value.dtype}")
-
-
-def check_width(state: Any) -> int:
-    """Return the number of features, with as many names if there are any; raise otherwise."""
-    width = state.n_features_in_
-    require(type(width) is int and width > 0, f"n_features_in_ is {width!r}")
-    if hasattr(state, "feature_names_in_"):
-        check_shapes(state, feature_names_in_=(width,))
-        names = state.feature_names_in_
-        require(all(isinstance(n, str) for n in names), f"feature_names_in_ are {names}")
-    return int(width)

@@ -15,6 +15,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,6 +25,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
+from otfair._io.checks import brief, check_fields, check_parts, one_line, read_json, require
 from otfair._io.files import write_bytes
 
 Known: TypeAlias = Mapping[str, type]  # the dataclasses that a file may hold, by name
@@ -33,6 +35,8 @@ FORMAT, VERSION = "otfair", 1
 STORABLE = {torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.bool}
 STORABLE |= {getattr(torch, f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)}
 LARGEST_HEADER = 100_000_000  # bytes; safetensors reads no more
+LONGEST_RANGE = 1_000_000  # it is small in a file, and not where someone makes a list of it
+DEEPEST = 100  # lists and dicts in one another; twenty pipelines in one another are not as deep
 
 
 class UnstorableError(ValueError):
@@ -43,6 +47,12 @@ def write(path: FilePath, content: Any, known: Known) -> None:
     """Write a file at once: whoever reads it sees the old one or the new one, never a part."""
     tensors: dict[str, Tensor] = {}
     text = json.dumps(pack(content, known, tensors), allow_nan=False)
+    try:
+        check_parts(text)
+    except ValueError as error:
+        raise ValueError(
+            f"the model could not be read again: {error}. Shorten `history_`, which is most of it."
+        ) from None
     metadata = {"format": FORMAT, "version": str(VERSION), "content": text}
     metadata["sha256"] = _digest(text, tensors)
     data = safetensors.torch.save(tensors, metadata)
@@ -79,25 +89,28 @@ def _read(path: Path) -> tuple[Any, dict[str, Tensor]]:
         metadata = _metadata(path, file.read(length))
         file.seek(0)
         data = file.read()
+    text, digest = str(metadata.get("content")), metadata.get("sha256")
     try:
         tensors = safetensors.torch.load(data)
+        matches = digest == _digest(text, tensors)
     except Exception as error:  # whatever the parser makes of it
-        raise _damaged(path, str(error)) from error
-    text, digest = metadata.get("content"), metadata.get("sha256")
-    if not isinstance(text, str) or digest != _digest(text, tensors):
+        raise _damaged(path, one_line(str(error))) from error
+    if not matches:
         raise _damaged(path, "its content does not match its checksum")
     with as_written(path):
-        return json.loads(text), tensors
+        return read_json(text), tensors
 
 
 @contextlib.contextmanager
 def as_written(path: FilePath) -> Iterator[None]:
     """Turn the surprises of content that this library did not write into a `ValueError`."""
-    surprises = (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError)
+    surprises = (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
     try:
         yield
     except (*surprises, ValueError) as error:
-        reason = f"{type(error).__name__}: {error}" if isinstance(error, surprises) else str(error)
+        reason = one_line(str(error))  # whatever the file has put into it
+        if isinstance(error, surprises):
+            reason = f"{type(error).__name__}: {reason}"
         raise ValueError(
             f"`{path}` does not hold what otfair writes ({reason}). Save the model again, with the "
             "version of otfair that is to load it."
@@ -120,7 +133,7 @@ def pack(value: Any, known: Known, tensors: dict[str, Tensor], where: str = "") 
         return {"$tensor": _add(value, tensors, where)}
     if isinstance(value, np.ndarray):
         return _pack_array(value, known, tensors, where)
-    if isinstance(value, range):
+    if isinstance(value, range) and _is_short(value):
         return {"$range": [value.start, value.stop, value.step]}
     if isinstance(value, dict) and all(isinstance(k, str) and k[:1] != "$" for k in value):
         return {k: pack(v, known, tensors, f"{where}.{k}".strip(".")) for k, v in value.items()}
@@ -133,34 +146,55 @@ def pack(value: Any, known: Known, tensors: dict[str, Tensor], where: str = "") 
     )
 
 
-def unpack(stored: Any, known: Known, tensors: Mapping[str, Tensor]) -> Any:
-    """Turn JSON and tensors back into what `pack` was given."""
+def unpack(stored: Any, known: Known, tensors: dict[str, Tensor], depth: int = 0) -> Any:
+    """Turn JSON and tensors back into what `pack` was given.
+
+    Tensors are taken out of the dict: each is used once, so that what is made of a file is about
+    as large as the file.
+    """
+    require(depth <= DEEPEST, f"its lists are in one another more than {DEEPEST} times")
+    inner = partial(unpack, known=known, tensors=tensors, depth=depth + 1)
     if isinstance(stored, list):
-        return [unpack(v, known, tensors) for v in stored]
+        return [inner(v) for v in stored]
     if not isinstance(stored, dict):
         return stored
     if not any(name.startswith("$") for name in stored):
-        return {name: unpack(v, known, tensors) for name, v in stored.items()}
+        return {name: inner(v) for name, v in stored.items()}
+    require(len(stored) == 1, f"it holds the names {brief(sorted(stored))} together")
     ((tag, inside),) = stored.items()
-    if tag == "$tensor":
-        return tensors[inside].clone()
-    if tag == "$array":
-        return np.array(tensors[inside].numpy())
+    if tag in ("$tensor", "$array"):
+        there = isinstance(inside, str) and inside in tensors
+        require(there, f"it lacks {brief(inside)}, or uses it twice")
+        tensor = tensors.pop(inside)
+        return tensor.clone() if tag == "$tensor" else np.array(tensor.numpy())
     name = tag[1:]
     # A list or dict in the file itself: a range of it could be of any length.
     if name in known and isinstance(inside, dict):
-        return known[name](**unpack(inside, known, tensors))
+        record = known[name](**inner(inside))
+        check_fields(record)
+        return record
     if name in _FROM_LIST and isinstance(inside, list):
-        return _FROM_LIST[name](unpack(inside, known, tensors))
-    if tag == "$float":
+        return _FROM_LIST[name](inner(inside))
+    if tag == "$float" and inside in ("nan", "inf", "-inf"):
         return float(inside)
-    raise ValueError(f"it holds a {name!r} that this version can't read")
+    raise ValueError(f"it holds a {brief(name)} that this version can't read")
+
+
+def _range(value: list[Any]) -> range:
+    made = range(*value)
+    require(_is_short(made), f"it holds a range of more than {LONGEST_RANGE} numbers")
+    return made
+
+
+def _is_short(value: range) -> bool:
+    return not value[LONGEST_RANGE:]  # the length of a range may be no number that `len` knows
 
 
 def _text(value: list[Any]) -> np.ndarray:
     width, items = value
-    if not isinstance(items, list) or width < 1 or not _is_packed(width, items):
-        raise ValueError(f"it holds texts of {width} characters each")
+    sound = isinstance(items, list) and {str} >= set(map(type, items))
+    sound = sound and type(width) is int and width >= 1 and _is_packed(width, items)
+    require(sound, f"it holds texts of {brief(width)} characters each")
     return np.array(items, dtype=f"<U{width}")
 
 
@@ -172,7 +206,7 @@ def _is_packed(width: int, items: list[str]) -> bool:
 _FROM_LIST: dict[str, Callable[[list[Any]], Any]] = {
     "tuple": tuple,
     "index": pd.Index,
-    "range": lambda value: range(*value),
+    "range": _range,
     "text": _text,
     # Item by item, or tuples would become a second axis.
     "objects": lambda value: np.fromiter(value, object, len(value)),
@@ -219,17 +253,17 @@ def _digest(text: str, tensors: Mapping[str, Tensor]) -> str:
 def _metadata(path: Path, header: bytes) -> dict[str, Any]:
     """Metadata of a file of this format and version."""
     try:
-        metadata = json.loads(header).get("__metadata__") or {}
+        metadata = read_json(header.decode()).get("__metadata__") or {}
         received, version = metadata.get("format"), metadata.get("version")
     except (ValueError, AttributeError, RecursionError) as error:
         raise _damaged(path, "its header is no JSON") from error
     if received != FORMAT:
         raise ValueError(
-            f"`{path}` is not a model of otfair: its format is {received!r}, not {FORMAT!r}. Pass "
-            "a file that `save_model` wrote."
+            f"`{path}` is not a model of otfair: its format is {brief(received)}, not "
+            f"{FORMAT!r}. Pass a file that `save_model` wrote."
         )
     if not (isinstance(version, str) and version.isdecimal() and len(version) < 9):
-        raise _damaged(path, f"its version is {version!r}")
+        raise _damaged(path, f"its version is {brief(version)}")
     if int(version) != VERSION:
         raise ValueError(
             f"`{path}` has version {version} of the format, and this otfair reads version "

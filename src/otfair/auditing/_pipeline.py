@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import platform
 import time
 from collections.abc import Iterable, Sequence
@@ -13,6 +12,7 @@ import numpy as np
 
 from otfair._io.arrays import Array
 from otfair._io.progress import track
+from otfair._io.settings import MOST_RESAMPLES, check_epsilon, check_real, check_whole, shown
 from otfair.auditing._audit import Audit
 from otfair.auditing._curves import curves
 from otfair.auditing._features import choose_columns, read_features
@@ -31,7 +31,6 @@ from otfair.tables import Columns, as_columns, is_number, same_people
 
 LIBRARIES = ("otfair", "numpy", "scipy", "torch", "pandas", "scikit-learn")
 BOUNDED_PEOPLE = 3000  # up to which bounds take seconds
-FOR_DISTANCES = 0.6  # of the time budget; the rest is for checking, solving and resampling
 
 
 def audit(
@@ -53,7 +52,6 @@ def audit(
     epsilon: float = 1e-3,
     n_bootstrap: int = 200,
     random_state: int = 0,
-    time_budget: float = 300.0,
     reference: int | None = None,
     bounded: bool | None = None,
     title: str = "",
@@ -96,11 +94,11 @@ def audit(
         Resamples of people for the intervals.
     random_state : int, default=0
         Seed of resamples and reference samples.
-    time_budget : float, default=300.0
-        Seconds. Where all distances would take longer, score may go to a reference sample only,
-        and the result says what this adds to the cost.
     reference : int, default=None
-        Size of that sample, to have the same one on every machine.
+        How many people may receive score. Where they are fewer than all, they are a sample, and the
+        result says what this adds to the cost. By default all of up to 50 000 people, and of n more
+        the largest power of two below 2.5e9 / n, but no fewer than 512: of a million, 2048. The
+        fewer, the faster.
     bounded : bool, default=None
         Whether nobody may end with a score above one, so that the plan is a proposal and not only
         a measure; by default, for up to 3000 people without a reference sample. More of them take
@@ -127,7 +125,7 @@ def audit(
     1      equalized_odds       sex       0.33   0.09      0.28
     """
     started = time.perf_counter()
-    _check_settings(threshold, epsilon, n_bootstrap, random_state, time_budget, reference)
+    _check_settings(threshold, epsilon, n_bootstrap, random_state, reference)
     given = {
         "scores": scores, "X": X, "sensitive_features": sensitive_features, "labels": labels,
         "sample_weight": sample_weight, "control_features": control_features,
@@ -148,8 +146,8 @@ def audit(
         distances = near_people = None
         if features is not None:
             distances = Distances(
-                data, features, comparisons, epsilon=epsilon, seed=random_state,
-                reference=reference, seconds=FOR_DISTANCES * time_budget,
+                data, features, epsilon=epsilon, seed=random_state, reference=reference,
+                verbose=verbose,
             )  # fmt: skip
             near_people = Neighbourhood(data, features, distances.scale, random_state)
         bar.update()
@@ -192,8 +190,7 @@ def audit(
             "epsilon": float(epsilon),
             "n_bootstrap": int(n_bootstrap),
             "random_state": int(random_state),
-            "time_budget": float(time_budget),
-            "reference": None if reference is None else int(reference),
+            "reference": None if distances is None else distances.size or len(data),
             "bounded": within,
             "skip_unscored": bool(skip_unscored),
             "notions": sorted({c.notion.name for c in comparisons}),
@@ -221,20 +218,17 @@ def _all_names(*chosen: Columns) -> list[str | int]:
 
 
 def _check_settings(
-    threshold: float, epsilon: float, n_bootstrap: int, random_state: int, time_budget: float,
+    threshold: float, epsilon: float, n_bootstrap: int, random_state: int,
     reference: int | None,
 ) -> None:  # fmt: skip
-    for name, value, is_right, rule in (
-        ("threshold", threshold, 0 <= threshold <= 1, "lie in [0, 1]"),
-        ("epsilon", epsilon, 0 < epsilon < math.inf, "be positive and finite"),
-        ("n_bootstrap", n_bootstrap, n_bootstrap >= 0, "not be negative"),
-        ("time_budget", time_budget, time_budget > 0, "be positive, in seconds"),
-        ("reference", reference, reference is None or reference >= 1, "be at least one person"),
-    ):
-        if not is_right:
-            raise ValueError(f"`{name}` must {rule}; received {value!r}.")
-    if not isinstance(random_state, (int, np.integer)) or random_state < 0:
+    check_real("threshold", threshold, 0, 1)
+    check_epsilon(epsilon)
+    check_whole("n_bootstrap", n_bootstrap, 0, MOST_RESAMPLES)
+    if reference is not None:
+        check_whole("reference", reference, 1)
+    whole = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool)
+    if not whole or random_state < 0:
         raise ValueError(
             f"`random_state` (on the command line, `--seed`) must be a whole number from 0 on, so "
-            f"that the audit can be repeated; received {random_state!r}. Pass one, such as 0."
+            f"that the audit can be repeated; received {shown(random_state)}. Pass one, such as 0."
         )

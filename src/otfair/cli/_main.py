@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import logging
 import os
+import signal
 import sys
+import threading
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stderr
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from otfair import __version__
-from otfair.cli._options import Outcome, UsageError
+from otfair._io.visible import VisibleStream, visible
+from otfair.cli._options import NO_ROOM, Outcome, UsageError
 
 SUMMARIES = {  # of the commands, in the order of the help
     "demo": "train, compare and explain on made-up loan applications",
@@ -28,42 +34,94 @@ SUMMARIES = {  # of the commands, in the order of the help
 }
 EXIT_CODES = (
     "exit codes: 0 done, 1 bad input, 2 wrong usage, 3 more unfair than an audit's limit allows, "
-    "4 a limit that was asked for is not met, 130 interrupted"
+    "4 a limit that was asked for is not met, 130 interrupted, 143 terminated"
 )
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 1, 130, 141
+REDIRECT = "Redirect it to a file, or name one with -o where a command has it."
+NO_MEMORY = "Use fewer rows or columns, or give the process more."
 # What the library raises for what a user passed, or lacks.
 EXPECTED = (ValueError, TypeError, OSError, ImportError)
 
 
+class LostOutputError(ValueError):
+    """Standard output can't be written to, so that what was asked for is lost."""
+
+
+class Ended(KeyboardInterrupt):
+    """A signal asked the program to end, as schedulers and containers do."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    with contextlib.ExitStack() as stack:
+        quiet = stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))
+        stack.enter_context(redirect_stderr(VisibleStream(sys.stderr or quiet)))
+        stack.enter_context(_heeding_signals())
+        try:  # at any time, so that the imports of commands are within, too
+            return _main(sys.argv[1:] if arguments is None else arguments)
+        except Ended as ended:
+            _complain("terminated")
+            return 128 + int(ended.args[0])
+        except KeyboardInterrupt:
+            _complain("interrupted")
+            return INTERRUPTED
+        except BrokenPipeError:
+            return BROKEN_PIPE  # whoever read the output had enough
+        except LostOutputError as error:
+            _complain(f"error: {error}")
+            return BAD_INPUT
+
+
+@contextlib.contextmanager
+def _heeding_signals() -> Iterator[None]:
+    """Have signals that ask for the end undo what is unfinished, as Ctrl-C does."""
+
+    def end(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_IGN)  # another one must not disturb the cleaning up
+        raise Ended(number)
+
+    heeded = []
+    if threading.current_thread() is threading.main_thread():  # others may not
+        named = (getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP"))
+        heeded = [n for n in named if n is not None and signal.getsignal(n) == signal.SIG_DFL]
+    for number in heeded:
+        signal.signal(number, end)
     try:
-        return _main(sys.argv[1:] if arguments is None else arguments)
-    except KeyboardInterrupt:  # at any time, so that the imports of commands are within, too
-        print("otfair: interrupted", file=sys.stderr)
-        return INTERRUPTED
+        yield
+    finally:
+        for number in heeded:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _main(arguments: Sequence[str]) -> int:
-    options = _parser(arguments).parse_args(arguments)
+    if sys.stdout is None:
+        raise LostOutputError(f"standard output is closed. {REDIRECT}")
+    try:
+        options = _parser(arguments).parse_args(arguments)
+    except SystemExit:
+        _flush()  # the help
+        raise
+    except Exception as error:  # of the imports, for want of memory or of a library
+        if "--debug" in arguments:
+            traceback.print_exc()
+        _complain(f"error: {_said(error)}")
+        return BAD_INPUT
     heard = logging.StreamHandler()
-    heard.setFormatter(logging.Formatter("otfair: warning: %(message)s"))
+    heard.setFormatter(_OneLine("otfair: warning: %(message)s"))
     logger = logging.getLogger("otfair")
     logger.addHandler(heard)
     try:
         return _run(options)
-    except BrokenPipeError:
-        # Whoever read the output had enough; nothing more may be flushed to it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
     except (Exception, KeyboardInterrupt) as error:
+        if isinstance(error, BrokenPipeError | LostOutputError):
+            raise
         if options.debug:
             traceback.print_exc()
         if isinstance(error, KeyboardInterrupt):
             raise
         if isinstance(error, UsageError):
-            options.parser.error(str(error))
-        print(f"otfair: error: {_said(error)}", file=sys.stderr)
+            options.parser.error(_one_line(str(error)))
+        _complain(f"error: {_said(error)}")
         return BAD_INPUT
     finally:
         logger.removeHandler(heard)
@@ -75,16 +133,51 @@ def _run(options: argparse.Namespace) -> int:
     with progress.session(silent=options.quiet), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what other libraries say to programmers
         warnings.simplefilter("default", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: print(
-            f"otfair: warning: {message}", file=sys.stderr
-        )
+        warnings.showwarning = lambda message, *_, **__: _complain(f"warning: {message}")
         outcome: Outcome = options.run(options)
-    if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
+    watched = sys.stdout.isatty()
+    if isinstance(sys.stdout, io.TextIOWrapper) and not watched:
         sys.stdout.reconfigure(encoding="utf-8")  # of a file or pipe, wherever this runs
     from otfair._io.rendering import to_json  # with all that it imports, which the work needed
 
-    print(to_json(outcome.data) if options.json else outcome.text, flush=True)
+    if options.json:
+        text = to_json(outcome.data)
+    elif outcome.is_table and not watched:
+        text = outcome.text  # for programs, as it is
+    else:
+        text = visible(outcome.text, "\n\t")
+    _flush(text + "\n")
     return outcome.code
+
+
+def _flush(text: str = "") -> None:
+    """Write to standard output all there is; what can't be written must not be lost silently."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as error:
+        # Nothing more may be flushed to it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise LostOutputError(
+            f"standard output can't be written to ({error.strerror}). {REDIRECT}"
+        ) from error
+
+
+def _complain(text: str) -> None:
+    """Write one line to standard error, if anybody is there."""
+    with contextlib.suppress(OSError):
+        print(f"otfair: {_one_line(text)}", file=sys.stderr)
+
+
+class _OneLine(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return _one_line(super().format(record))
+
+
+def _one_line(text: str) -> str:
+    return visible(" ".join(text.splitlines()))
 
 
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
@@ -124,6 +217,16 @@ def _add_command(commands: Any, name: str, module: Any) -> None:
 
 
 def _said(error: BaseException) -> str:
+    if _lacks_memory(error):
+        return f"there is not enough memory ({str(error) or type(error).__name__}). {NO_MEMORY}"
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        return f"{error}. Make room there, or write elsewhere with -o."
     if isinstance(error, EXPECTED):
         return str(error) or type(error).__name__
     return f"{type(error).__name__}: {error}. This was not foreseen; --debug shows where it arose."
+
+
+def _lacks_memory(error: BaseException) -> bool:
+    """Whether memory is what lacks; libraries in C++ say so in errors of other kinds."""
+    words = ("allocate memory", "bad_alloc", "bad allocation", "failed to map segment")
+    return isinstance(error, MemoryError) or any(word in str(error).casefold() for word in words)

@@ -81,7 +81,7 @@ def make_classifier(
     if not BOOSTERS[kind].is_installed():
         raise TableError(
             f"--model {kind} needs {kind}, which is not installed. Install it with "
-            f"`pip install 'otfair[{kind}]'`, or leave --model out."
+            f"`pip install {kind}`, or leave --model out."
         )
     return OTFBoostingClassifier(booster=kind, notion=notion, **settings)
 

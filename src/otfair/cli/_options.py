@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import math
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 NOT_MET = 4  # exit code: what was asked for is not met
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk is full, or what one may have of it
 
 
 class UsageError(Exception):
@@ -25,6 +27,7 @@ class Outcome:
     text: str
     data: dict[str, Any] = field(default_factory=dict)
     code: int = 0
+    is_table: bool = False  # the text is for programs, which get it as it is
 
 
 def add_reading(parser: argparse.ArgumentParser, datasets: bool = True) -> None:
@@ -155,6 +158,11 @@ def positive(text: str) -> float:
 def count(text: str) -> int:
     """Read a whole number, zero or more."""
     return _require(int(text), lambda n: n >= 0, f"must not be negative; received {text}")
+
+
+def whole(text: str) -> int:
+    """Read a whole number, one or more."""
+    return _require(int(text), lambda n: n >= 1, f"must be at least 1; received {text}")
 
 
 def unit(text: str) -> float:

@@ -7,15 +7,17 @@ import csv
 import gzip
 import json
 import math
-import shutil
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from otfair._io.files import replacing, unfinished_path
+from otfair._io.files import replacing
+from otfair._io.folders import OVERHEAD, publishing
 from otfair._io.rendering import to_json
+from otfair.cli._options import NO_ROOM
 from otfair.tables import TableError, shown
 
 PARQUET = (".parquet", ".pq")
@@ -29,21 +31,11 @@ def output_folder(target: Path, names: tuple[str, ...], force: bool) -> Iterator
     folder of an earlier run is known; files of other names stay as they are.
     """
     target = target.expanduser()
-    _check(target, names, force)
-    stage = unfinished_path(target)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        stage.mkdir()
-    except OSError as error:
-        raise _unwritable(target, error) from None
-    try:
-        yield stage
-        try:
-            _publish(stage, target, names)
-        except OSError as error:
-            raise _unwritable(target, error) from None
-    finally:
-        shutil.rmtree(stage, ignore_errors=True)
+    with _writing(target):
+        _check(target, names, force)
+        with publishing(target, names) as folder:
+            yield folder
+            assert {file.name for file in folder.iterdir()} <= set(names)
 
 
 def _check(target: Path, names: tuple[str, ...], force: bool) -> None:
@@ -51,7 +43,8 @@ def _check(target: Path, names: tuple[str, ...], force: bool) -> None:
     if target.is_dir():
         if folders := [target / name for name in names if (target / name).is_dir()]:
             raise TableError(f"{folders[0]} is a folder; choose another one with -o.")
-        if any(target.iterdir()) and not _is_record(target / record) and not force:
+        others = {file.name for file in target.iterdir()} - OVERHEAD
+        if others and not _is_record(target / record) and not force:
             raise TableError(
                 f"{target} holds other files, and no {record} of an earlier run. Choose another "
                 "folder with -o, or pass --force to write into it."
@@ -67,32 +60,6 @@ def _is_record(path: Path) -> bool:
         return False
 
 
-def _publish(stage: Path, target: Path, names: tuple[str, ...]) -> None:
-    if not target.exists():
-        stage.rename(target)
-        return
-    staged = {file.name for file in stage.iterdir()}
-    assert staged <= set(names), staged
-    kept = unfinished_path(target)
-    kept.mkdir()
-    moves = [(target / name, kept / name) for name in names if (target / name).exists()]
-    # The record comes last: without it nothing reads the folder.
-    moves += [(stage / name, target / name) for name in reversed(names) if name in staged]
-    try:
-        with contextlib.ExitStack() as undo:
-            for source, destination in moves:
-                source.replace(destination)
-                undo.callback(destination.replace, source)
-            undo.pop_all()
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            kept.rmdir()
-        if kept.exists():
-            raise OSError(f"{error}; what was there before is in {kept}") from None
-        raise
-    shutil.rmtree(kept, ignore_errors=True)
-
-
 @contextlib.contextmanager
 def output_file(target: Path, *inputs: str) -> Iterator[Path]:
     """Yield the path of a new file that replaces `target` at the end, if nothing goes wrong."""
@@ -102,17 +69,25 @@ def output_file(target: Path, *inputs: str) -> Iterator[Path]:
             raise TableError(f"{target} is the table that is read; choose another file with -o.")
     if target.is_dir():
         raise TableError(f"{target} is a folder; name a file in it with -o.")
-    with contextlib.ExitStack() as stack:
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            part = stack.enter_context(replacing(target))
-        except OSError as error:
-            raise _unwritable(target, error) from None
-        yield part
+    with _writing(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(target) as part:
+            yield part
 
 
-def _unwritable(target: Path, error: OSError) -> TableError:
-    return TableError(f"can't write to {target} ({error.strerror or error}). Choose another -o.")
+@contextlib.contextmanager
+def _writing(target: Path) -> Iterator[None]:
+    """Say of what can't be written that it is the output, and what to do about it."""
+    try:
+        yield
+    except OSError as error:
+        ours, place = (Path(os.path.realpath(path)) for path in (target, str(error.filename)))
+        if error.errno is None or not (ours.is_relative_to(place) or place.is_relative_to(ours)):
+            raise  # of what is read
+        remedy = "Make room there, or choose" if error.errno in NO_ROOM else "Choose"
+        raise TableError(
+            f"can't write to {target} ({error.strerror}). {remedy} another -o."
+        ) from error
 
 
 def is_parquet(path: Path) -> bool:
@@ -128,10 +103,11 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
             file.write(csv_text(frame))
         return
     try:
-        frame.to_parquet(path, index=False, engine="pyarrow")
+        with path.open("wb") as file:  # pyarrow itself opens no name that is not UTF-8
+            frame.to_parquet(file, index=False, engine="pyarrow")
     except ImportError:
         raise TableError(
-            "Parquet needs pyarrow. Install it with `pip install 'otfair[parquet]'`, or write CSV."
+            "Parquet needs pyarrow. Install it with `pip install pyarrow`, or write CSV."
         ) from None
 
 

@@ -42,8 +42,8 @@ from otfair.cli._options import (
     add_reading,
     add_within,
     count,
-    positive,
     unit,
+    whole,
 )
 from otfair.cli._output import output_file, text_table
 from otfair.cli._task import described, load, read_label, refuse_numbers, remarks
@@ -88,8 +88,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "audited")  # fmt: skip
     add("--bootstrap", type=count, default=200, metavar="N",
         help="resamples of people for intervals (default 200)")  # fmt: skip
-    add("--time-budget", type=positive, default=300.0, metavar="SECONDS",
-        help="for large tables, which are then sampled (default 300)")  # fmt: skip
+    add("--reference", type=whole, metavar="N", help="how many people may receive score; of fewer "
+        "than all, what sampling adds is estimated (default: all of up to 50 000, of a million "
+        "2048)")  # fmt: skip
     add("--bounded", action=argparse.BooleanOptionalAction, default=None,
         help="whether plans leave nobody with a score above one (default: up to 3000 "
         "people)")  # fmt: skip
@@ -150,7 +151,7 @@ def run(options: argparse.Namespace) -> Outcome:
             keep=kept if options.features is not None else (),
             n_bootstrap=options.bootstrap,
             random_state=options.seed,
-            time_budget=options.time_budget,
+            reference=options.reference,
             bounded=options.bounded,
             verbose=True,
         )
@@ -159,7 +160,8 @@ def run(options: argparse.Namespace) -> Outcome:
         found = described(found, table, title, remarks(table, numbers))
         found = replace(found, places=_places(table))
         if part is not None:
-            (found.to_json if part.suffix == ".json" else found.to_html)(part)
+            text = found.to_json() if part.suffix == ".json" else found.to_html()
+            part.write_bytes(text.encode())
     return _outcome(found, table.source, sensitive, notes, options)
 
 

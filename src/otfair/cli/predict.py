@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from otfair._io.folders import read_together
 from otfair.cli._columns import named_columns, read_sensitive, require_columns
 from otfair.cli._options import Outcome, UsageError, add_reading, unit
 from otfair.cli._output import csv_text, is_parquet, output_file, write_table
@@ -72,7 +73,8 @@ def run(options: argparse.Namespace) -> Outcome:
         if not options.json:
             out = _harmless(out, options)
         columns = {str(c): out[c].tolist() for c in out}
-        return Outcome(csv_text(out).removesuffix("\n"), {**summary, **columns})
+        text = csv_text(out).removesuffix("\n")
+        return Outcome(text, {**summary, **columns}, is_table=True)
     with output_file(options.output, options.table) as part:
         write_table(out if is_parquet(part) else _harmless(out, options), part)
     return Outcome(f"{said}: {options.output}", {**summary, "file": str(options.output)})
@@ -129,20 +131,25 @@ def _as_kinds(record: dict[str, Any]) -> list[str]:
 
 def read_model(path: Path) -> tuple[Any, dict[str, Any]]:
     """Return a model, and the record that `fit` wrote next to it, where there is one."""
-    file = path / MODEL if path.is_dir() else path
-    if not file.is_file():
+    folder, name = (path, MODEL) if path.is_dir() else (path.parent, path.name)
+    try:
+        return read_together(folder, (name, RECORD), _read_model)
+    except FileNotFoundError:
         what = f"no {MODEL} in {path}" if path.is_dir() else f"no model at {path}"
         raise TableError(
             f"there is {what}. Pass the folder that `otfair fit -o` or `otfair decide -o` wrote."
-        )
-    stored = file.with_name(RECORD)
+        ) from None
+
+
+def _read_model(file: Path, stored: Path) -> tuple[Any, dict[str, Any]]:
+    if not file.is_file():
+        raise FileNotFoundError(file)
     record: dict[str, Any] = {}
     if file.name == MODEL and stored.is_file():
         try:
             record = json.loads(stored.read_text(encoding="utf-8"))
-            label = record["label"]
-            sound = isinstance(record["features"], dict) and {"positive", "negative"} <= set(label)
-        except (ValueError, KeyError, TypeError):
+            sound = _is_sound(record)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             sound = False
         if not sound:
             raise TableError(
@@ -153,6 +160,14 @@ def read_model(path: Path) -> tuple[Any, dict[str, Any]]:
     if not hasattr(model, "predict_proba"):
         raise TableError(f"{file} holds a {type(model).__name__}, which can't predict.")
     return model, record
+
+
+def _is_sound(record: Any) -> bool:
+    """Whether what is used of a record is of the kinds that `fit` writes."""
+    label, kinds = record["label"], record.get("kinds", {})
+    plain = all(isinstance(label[n], str | int | float) for n in ("negative", "positive"))
+    features = all(isinstance(kind, str) for kind in record["features"].values())
+    return plain and features and set(kinds.values()) <= {"number", "groups"}
 
 
 def features_of(table: Table, model: Any, record: dict[str, Any]) -> pd.DataFrame:

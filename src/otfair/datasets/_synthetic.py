@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit, ndtr, ndtri
 
+from otfair._io.settings import check_real
 from otfair.datasets._dataset import Dataset, Floats, Truth
 from otfair.datasets._source import Source
 
@@ -99,16 +100,14 @@ def make_synthetic(
     {'gap': 0.23, 'chance': -0.02, 'proxy': 0.09, 'direct': 0.16}
     """
     n, seed = _whole(n, "n", 1), _whole(seed, "seed", 0)
-    if not 0 < female_share < 1:
-        raise ValueError(f"`female_share` must lie strictly between 0 and 1; got {female_share}.")
+    female_share = check_real("female_share", female_share, 0, 1, "()")
     shares = np.asarray(origin_shares, dtype=float)
     if shares.shape != (3,) or (shares <= 0).any() or abs(shares.sum() - 1) > 1e-9:
         raise ValueError(
             "`origin_shares` must be three positive numbers that sum to 1, for "
             f"{', '.join(ORIGINS)}; got {origin_shares}."
         )
-    if not 0 <= label_noise < 0.5:
-        raise ValueError(f"`label_noise` must lie in [0, 0.5); got {label_noise}.")
+    label_noise = check_real("label_noise", label_noise, 0, 0.5, "[)")
     direct, proxy = _strengths(direct_bias, "direct_bias"), _strengths(proxy_bias, "proxy_bias")
 
     # One row of draws per person, so that more people do not change those before them.
@@ -270,10 +269,7 @@ def _strengths(bias: float | Mapping[str, float], name: str) -> Floats:
         raise ValueError(
             f"`{name}` names {', '.join(unknown)}; the attributes are {', '.join(ATTRIBUTES)}."
         )
-    strengths = np.asarray([given.get(attribute, 0.0) for attribute in ATTRIBUTES], dtype=float)
-    if not np.isfinite(strengths).all():
-        raise ValueError(f"`{name}` must be finite; got {bias}.")
-    return strengths
+    return np.array([check_real(name, given.get(a, 0.0), -100, 100) for a in ATTRIBUTES])
 
 
 def _whole(value: Any, name: str, least: int) -> int:

@@ -47,7 +47,7 @@ from otfair.decisions._rows import Limit, Row, families_of, read_rows
 from otfair.decisions._settings import check_settings, threshold_of
 from otfair.decisions._sight import SeesPeople
 from otfair.decisions._smooth import Sample
-from otfair.decisions._stored import check_stored
+from otfair.decisions._stored import check_loaded, check_stored
 from otfair.decisions._tuning import tune
 from otfair.notions import STORED_NOTIONS, Notion, as_encoded, as_notion, known_sensitive
 from otfair.tables import same_people, two_classes
@@ -542,3 +542,6 @@ class FairDecisions(
         return Judges(sample, labels, threshold_of(self))
 
     _check_fitted = staticmethod(check_stored)
+
+    def _check_loaded(self) -> None:
+        check_loaded(self)

@@ -7,7 +7,6 @@ the chance of the label is the classifier's own.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils.validation import has_fit_parameter
 
+from otfair._io.quiet import without
 from otfair.decisions._left_out import chances_left_out, is_cheap
 from otfair.decisions._people import take
 from otfair.decisions._rows import Row
@@ -102,8 +102,7 @@ def _learn_groups(
     if len(classes) == 1:
         intercept[classes] = 0.0
         return Block(own, True, coef, intercept)
-    with warnings.catch_warnings():  # a rough model will do: what counts is observed in the end
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with without(ConvergenceWarning):  # a rough model will do: what counts is observed in the end
         model = LogisticRegression(max_iter=100).fit(features[used], codes[used], weight[used])
     if len(classes) == 2:  # scikit-learn has one row then
         coef[classes[1]], intercept[classes] = model.coef_[0], [0.0, model.intercept_[0]]

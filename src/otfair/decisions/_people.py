@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.validation import _check_sample_weight
 
 from otfair._io.arrays import Array
+from otfair._io.quiet import without
 from otfair.tables import to_frame
 
 JITTER = 1e-6  # of a score, by which ties are broken
@@ -38,8 +38,7 @@ def folds_of(cv: Any, labels: np.ndarray, values: np.ndarray, seed: int) -> Fold
     kinds = kinds.reshape(-1)
     rare = np.bincount(kinds)[kinds] < int(folds)
     kinds = np.where(rare, labels - 2, kinds)  # spread by their label alone
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of few who are rare
+    with without(UserWarning):  # of few who are rare
         splitter = StratifiedKFold(int(folds), shuffle=True, random_state=seed)
         return list(splitter.split(blank, kinds))
 

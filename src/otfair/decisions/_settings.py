@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import numbers
+import math
 from collections.abc import Mapping
 from typing import Any
+
+from otfair._io.settings import as_real, check_real, check_seed, shown
 
 LIMITS = ("max_difference", "min_ratio", "min_rate")
 KNOWN = {"ties": ("together", "random"), "target": ("decisions", "scores")}
@@ -15,7 +17,7 @@ def threshold_of(estimator: Any) -> float:
     positive, negative = estimator.cost_false_positive, estimator.cost_false_negative
     if positive is None or negative is None:
         return float(estimator.threshold)
-    return float(positive / (positive + negative))
+    return 1 / (1 + float(negative) / float(positive))
 
 
 def check_settings(estimator: Any) -> None:
@@ -28,24 +30,22 @@ def check_settings(estimator: Any) -> None:
     for name in LIMITS:
         given = getattr(estimator, name)
         for limit in given.values() if isinstance(given, Mapping) else [given]:
-            if limit is not None and not _within(limit, 0, 1):
-                raise ValueError(f"`{name}` must lie in [0, 1]; received {limit!r}.")
+            if limit is not None:
+                check_real(name, limit, 0, 1)
     costs = estimator.cost_false_positive, estimator.cost_false_negative
-    if costs != (None, None) and not all(_within(cost, 1e-300, 1e300) for cost in costs):
+    if costs == (None, None):
+        check_real("threshold", estimator.threshold, 0, 1, "()")
+    elif not all(0 < (as_real(cost) or 0.0) < math.inf for cost in costs):
         raise ValueError(
             "`cost_false_positive` and `cost_false_negative` must be positive numbers, both or "
-            f"neither of them; received {costs[0]!r} and {costs[1]!r}."
+            f"neither of them; received {shown(costs[0])} and {shown(costs[1])}."
         )
-    threshold, confidence = threshold_of(estimator), estimator.confidence
-    if not 0 < threshold < 1:
-        raise ValueError(f"`threshold` must lie between 0 and 1; received {threshold!r}.")
-    if confidence is not None and not _within(confidence, 1e-9, 1 - 1e-9):
+    elif not 1e-15 < threshold_of(estimator) < 1 - 1e-15:
         raise ValueError(
-            f"`confidence` must lie between 0 and 1, or be None; received {confidence!r}."
+            f"`cost_false_positive` {costs[0]:g} and `cost_false_negative` {costs[1]:g} are too "
+            "far apart for a threshold between 0 and 1; pass a ratio between 1e-15 and 1e15."
         )
-    if not _within(estimator.new_people, 1e-300, float("inf")):
-        raise ValueError(f"`new_people` must be positive; received {estimator.new_people!r}.")
-
-
-def _within(value: Any, low: float, high: float) -> bool:
-    return isinstance(value, numbers.Real) and low <= float(value) <= high
+    if estimator.confidence is not None:
+        check_real("confidence", estimator.confidence, 1e-9, 1 - 1e-9, hint=" Or pass None.")
+    check_real("new_people", estimator.new_people, 1e-100)
+    check_seed(estimator.random_state)

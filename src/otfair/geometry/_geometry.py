@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from otfair._io.arrays import Array, check_weight, to_index, to_vector
+from otfair._io.settings import check_epsilon, check_real, check_scale
 from otfair.geometry._distances import NearestDistances, SoftDistances, TypedColumns
 from otfair.geometry.costs._cost import BLOCK_ENTRIES
 
@@ -109,8 +110,7 @@ class Geometry(ABC):
         SoftDistances
             The distances (`values`), and what follows from them.
         """
-        if not 0 < epsilon < torch.inf:
-            raise ValueError(f"`epsilon` must be positive and finite; received {epsilon!r}.")
+        epsilon = check_epsilon(epsilon)
         types, weight, count = self._typed(types, sample_weight, n_types)
         soft = self._cached_soft
         if soft is None or soft.epsilon != epsilon or not soft.columns.are(types, weight, count):
@@ -242,9 +242,8 @@ class Geometry(ABC):
                     f'unknown scale {scale!r}; pass "max", "mean", "median", a number or None.'
                 )
             scale = known[scale]() or 1.0  # 0 when all people are identical
-        if not 0 < scale < torch.inf:
-            raise ValueError(f"`scale` must be positive and finite; it is {scale!r}.")
-        return float(scale)
+            return check_real("scale", scale, 0, torch.inf, "()")
+        return check_scale(scale)
 
     def _max_cost(self) -> float:
         return max(float(block.max()) for _, _, block in self.blocks())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from otfair._io.settings import check_whole, check_width
 from otfair.losses._base import Diagnostics, FairnessLoss, Sample
 from otfair.notions import Constraints, DemographicParity, Notion, People
 
@@ -48,17 +49,15 @@ class BarycenterLoss(FairnessLoss):
                 f"BarycenterLoss compares the scores of groups, so it serves demographic parity "
                 f"only; received {self.notion!r}. Use OTFLoss or NormLoss for other notions."
             )
-        if p not in (1, 2) or target not in ("pooled", "barycenter"):
+        self.p, self.smoothing = check_whole("p", p, 1, 2), check_width(smoothing)
+        if target not in ("pooled", "barycenter"):
+            raise ValueError(f'`target` must be "pooled" or "barycenter"; received {target!r}.')
+        if self.smoothing and self.p == 2:
             raise ValueError(
-                f'`p` must be 1 or 2 and `target` "pooled" or "barycenter"; received {p!r} and '
-                f"{target!r}."
+                f"`smoothing` must be a width for p = 1 only (p = 2 is smooth by itself); received "
+                f"{smoothing!r} with p = 2."
             )
-        if not 0 <= smoothing < torch.inf or (smoothing and p == 2):
-            raise ValueError(
-                f"`smoothing` must be a width, not negative, and for p = 1 only (p = 2 is smooth "
-                f"by itself); received {smoothing!r} with p = {p}."
-            )
-        self.p, self.target, self.smoothing = p, target, smoothing
+        self.target = target
 
     def _check_people(self, people: People) -> None:
         """Refuse people whose groups overlap, or whose attribute is continuous."""

@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -186,6 +186,9 @@ class FairnessLoss(Factors, ABC):
         value = self._value(pred, features, sensitive, labels, index, pred_as_logit)
         # A penalty in half precision would be rounded, or overflow, where its sum need not.
         return (self.balance * value).to(torch.promote_types(pred.dtype, torch.float32))
+
+    if TYPE_CHECKING:
+        __call__ = forward  # whose type is anything, by PyTorch
 
     @torch.enable_grad()
     def balance_(self, pred: Tensor, labels: Array, *people: Array, index: Array = None) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from otfair._io.settings import check_whole, check_width
 from otfair.losses._base import Diagnostics, FairnessLoss, Sample
 from otfair.notions import Constraints, Notion, Weigh
 
@@ -44,11 +45,8 @@ class NormLoss(FairnessLoss):
         pred_as_logit: bool = True,
     ) -> None:
         super().__init__(notion, weigh=weigh, pred_as_logit=pred_as_logit)
-        if p not in (1, 2) or not smoothing >= 0:
-            raise ValueError(
-                f"`p` must be 1 or 2 and `smoothing` not negative; received {p!r}, {smoothing!r}."
-            )
-        self.p, self.smoothing = p, smoothing
+        self.p = check_whole("p", p, 1, 2)
+        self.smoothing = check_width(smoothing)
 
     def _penalty(self, scores: Tensor, constraints: Constraints, sample: Sample) -> Tensor:
         on = scores.device

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from otfair._io.arrays import Array, check_weight, same_length
+from otfair._io.settings import check_real
 from otfair.metrics._violations import read_scores
 from otfair.notions import Attribute, read_group, refuse_single
 from otfair.tables import (
@@ -274,8 +275,7 @@ def _read(
     )
     n = len(known)
     h, weight = read_scores(given["scores"], n), check_weight(sample_weight, n).cpu().numpy()
-    if not math.isfinite(threshold):
-        raise ValueError(f"`threshold` must be a finite number; received {threshold!r}.")
+    threshold = check_real("threshold", threshold, -math.inf, math.inf, "()")
     weight = weight * known
     for group in groups:
         refuse_single(group, weight > 0)

@@ -17,6 +17,7 @@ from sklearn.metrics import get_scorer
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from otfair._io.arrays import Array, check_weight
+from otfair._io.settings import check_real
 from otfair.metrics._differences import (
     demographic_parity_difference,
     equalized_odds_difference,
@@ -265,11 +266,8 @@ def make_fair_scorer(
     >>> search.best_params_
     {'alpha': 0.7}
     """
-    if not (0 <= max_violation <= 1 and price >= 0):
-        raise ValueError(
-            f"`max_violation` must lie in [0, 1] and `price` not be negative; received "
-            f"{max_violation!r} and {price!r}."
-        )
+    max_violation = check_real("max_violation", max_violation, 0, 1)
+    price = check_real("price", price, 0, 1e300)
     if not isinstance(notion, FairnessScorer):
         notion = FairnessScorer(_Metric("violation", as_notion(notion)))
     good = None if performance is None else get_scorer(performance)

@@ -22,6 +22,8 @@ from otfair.notions import (
 )
 from otfair.tables import Columns, known_labels, same_people
 
+LARGEST_SCORE = 1e70
+
 
 def pdp_violation(
     scores: Array,
@@ -223,5 +225,10 @@ def read_scores(scores: Array, n: int) -> np.ndarray:
             f"`scores` must have one entry for each of the {n} people of `sensitive_features`; "
             f"received shape {h.shape}. Pass one score per person, in the same order; of "
             "`predict_proba(X)` that is the last column, `[:, 1]`."
+        )
+    if len(h) and np.abs(h).max() > LARGEST_SCORE:
+        raise ValueError(
+            f"`scores` must be at most {LARGEST_SCORE:g} in size, for sums of squares to be "
+            f"finite; the largest is {np.abs(h).max():.3g}. Pass probabilities."
         )
     return h.reshape(-1)

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from otfair._io.arrays import Array
+from otfair._io.checks import check_attributes, check_fields, require
 from otfair._io.saved import SaveMixin
 from otfair.geometry import Cost, CostFunction, Geometry, Scale
 from otfair.losses import cloud
@@ -249,7 +250,13 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
             One logit for each row.
         """
         check_is_fitted(self)
-        return self._logits(X)
+        logits = self._logits(X)
+        if none := int(np.isnan(logits).sum()):
+            raise ValueError(
+                f"the model has no score for {none} of {len(logits)} rows: its numbers, or those "
+                "of the rows, are too large. Scale the features, and train it again."
+            )
+        return logits
 
     def predict_proba(self, X: Array) -> np.ndarray:
         """Return the probabilities of the two classes.
@@ -369,6 +376,18 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
         """Return who is like whom among people."""
         chosen = self._chosen(encoded)
         return cloud(chosen, people.weight, cost, scale) if self.geometry is None else self.geometry
+
+
+def check_outcome(state: Any) -> None:
+    """Raise unless what a file says about training is of the kinds that it is of."""
+    check_attributes(
+        state, alpha_="float", violation_="float", violation_bound_="float", n_iter_="int",
+        converged_="bool", n_missing_sensitive_="int", balance_="plain", search_="plain",
+        history_="plain",
+    )  # fmt: skip
+    if hasattr(state, "judgement_"):
+        require(isinstance(state.judgement_, Judgement), "judgement_ is no Judgement")
+        check_fields(state.judgement_)
 
 
 def _of(model: Model, data: Data) -> np.ndarray:

@@ -18,11 +18,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_is_fitted
 
 from otfair._io.arrays import Array, same_length
-from otfair._io.saved import check_shapes, require
+from otfair._io.checks import LARGEST_LOGIT, check_classes, check_number, one_line, require
 from otfair.geometry import Cost, CostFunction, Geometry, Scale
 from otfair.losses import loss_class
 from otfair.models._balance import Balance
-from otfair.models._base import STORED_TYPES, Data, FairClassifier, Stage
+from otfair.models._base import STORED_TYPES, Data, FairClassifier, Stage, check_outcome
 from otfair.models._objective import OTFObjective
 from otfair.models._trust import compare_losses, doubt_losses, warn_of
 from otfair.models._validation import (
@@ -32,7 +32,7 @@ from otfair.models._validation import (
     read_weight,
     split_off,
 )
-from otfair.models.boosters import BOOSTERS, Booster, Stopping, TreeData
+from otfair.models.boosters import BOOSTERS, Booster, Stopping, TreeData, booster_of
 from otfair.notions import Notion
 from otfair.tables import TableEncoder, tree_matrix, two_classes
 
@@ -131,7 +131,7 @@ class OTFBoostingClassifier(FairClassifier):
         Each column's share of the gain of all splits.
     booster_ : xgboost.Booster or lightgbm.Booster
         The trained booster. LightGBM's does not know the margin at which it started, ``offset_``,
-        which is added to what it predicts.
+        which is added to what it predicts; of a loaded model it has no ``params``.
     alpha_, violation_, violation_bound_ : float
         As for `OTFClassifier`.
     balance_ : float or dict
@@ -255,9 +255,13 @@ class OTFBoostingClassifier(FairClassifier):
     @staticmethod
     def _check_fitted(state: Any) -> None:
         TableEncoder._check_fitted(state)
-        check_shapes(state, classes_=(2,))
+        check_classes(state)
         require(isinstance(state.model_text_, str), "model_text_ is no text")
-        require(isinstance(state.offset_, float), f"offset_ is {state.offset_!r}")
+        levels = [None if c.levels is None else len(c.levels) for c in state.columns_]
+        # The booster's own code sees this text, and no other.
+        state.model_text_ = booster_of(state.model_text_).rewritten(state.model_text_, levels)
+        check_number(state, "offset_", -LARGEST_LOGIT, LARGEST_LOGIT)
+        check_outcome(state)
 
     def _check_settings(self) -> None:
         if self.booster not in BOOSTERS:
@@ -391,11 +395,16 @@ class OTFBoostingClassifier(FairClassifier):
         """Return the trained booster; of a loaded model its text tells which one it is."""
         check_is_fitted(self)
         if "_ensemble" not in vars(self):
-            text = self.model_text_
-            kind = next((b for b in BOOSTERS.values() if b.reads(text)), None)
-            if kind is None:
-                raise ValueError(f"the model is no text of {' or '.join(BOOSTERS)}; fit it again.")
-            self._ensemble = kind.from_text(text, self.offset_)
+            kind = booster_of(self.model_text_)
+            try:
+                self._ensemble = kind.from_text(self.model_text_, self.offset_)
+            except ImportError:
+                raise
+            except Exception as error:  # whatever it makes of a text of another version
+                raise ValueError(
+                    f"the version of {kind.name} that is installed can't read this model "
+                    f"({one_line(str(error))}). Install the one that trained it, or train it again."
+                ) from error
         return self._ensemble
 
     def _logits(self, X: Array) -> np.ndarray:

@@ -7,6 +7,7 @@ penalty is balanced so that alpha means the same for every dataset (docs/trainin
 from __future__ import annotations
 
 import copy
+import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,12 +22,13 @@ from sklearn.utils.validation import validate_data
 from torch import nn
 
 from otfair._io.arrays import Array
-from otfair._io.saved import check_shapes, check_width, require
+from otfair._io.checks import check_classes, check_shapes, check_width, require
+from otfair._io.settings import as_real
 from otfair.geometry import Cost, CostFunction, Geometry, Scale
 from otfair.losses import FairnessLoss, OTFLoss, as_loss
 from otfair.metrics import ViolationOf, criterion_of
 from otfair.models._balance import Balance
-from otfair.models._base import STORED_TYPES, Data, FairClassifier, Stage
+from otfair.models._base import STORED_TYPES, Data, FairClassifier, Stage, check_outcome
 from otfair.models._lbfgs import WINDOW
 from otfair.models._training import RESIDUAL, Line, Network, Training
 from otfair.models._trust import (
@@ -47,6 +49,7 @@ from otfair.models._validation import (
 )
 from otfair.notions import Notion, Weigh, as_notion
 
+DRAWING = threading.RLock()
 STEP_BACK = 0.05  # of the way to the free model: a warm start is taken off the kink it is on
 
 
@@ -244,7 +247,10 @@ class OTFClassifier(FairClassifier):
     @staticmethod
     def _check_fitted(state: Any) -> None:
         width = check_width(state)
-        check_shapes(state, classes_=(2,), _mean=(width,), _spread=(width,))
+        check_classes(state)
+        check_outcome(state)
+        check_shapes(state, _mean=(width,), _spread=(width,))
+        require(bool((state._spread > 0).all()), "a feature is divided by nothing")
         if hasattr(state, "module_"):
             require(isinstance(state.module_, dict), "module_ holds no weights")
         else:
@@ -276,7 +282,7 @@ class OTFClassifier(FairClassifier):
         """Make the penalty, and train without it."""
         assert data.weight is not None
         share = data.weight / data.weight.mean()
-        ridge = 0.0 if self.C is None else 1 / (self.C * data.weight.sum())
+        ridge = 1 / (as_real(self.C) or np.inf) / data.weight.sum()
         training = Training(data.seen, data.labels, share, verbose=self.verbose, ridge=ridge)
         if data.people is not None:
             training.violation_of = criterion_of(ViolationOf.name, data.people)
@@ -320,7 +326,8 @@ class OTFClassifier(FairClassifier):
 
     def _train_module(self, stage: _Stage, alpha: float) -> Network:
         width = stage.training.X.shape[1]
-        with torch.random.fork_rng(devices=[]):
+        # Modules draw from the generator of the whole process: one thread at a time.
+        with DRAWING, torch.random.fork_rng(devices=[]):
             torch.manual_seed(stage.seed)
             if isinstance(self.module, nn.Module):
                 module = copy.deepcopy(self.module)
@@ -370,7 +377,9 @@ class OTFClassifier(FairClassifier):
             alike = doubt_spread(scores, free, self.alpha_)
         left_out = left_out_logits(t.X, t.y, t.weight, chosen.weights, t.ridge)
         if left_out is not None:
-            smaller = "Set `C`, such as 0.1" if self.C is None else f"Set `C` below {self.C:g}"
+            smaller = (
+                "Set `C`, such as 0.1" if self.C is None else f"Set `C` below {as_real(self.C):g}"
+            )
             remedy = f"{smaller}, use fewer features, or ask for less fairness."
             losses = compare_losses(left_out, t.y, t.weight)
             worse = doubt_losses(losses, "the training people, each left out in turn,", remedy)

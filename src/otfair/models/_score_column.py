@@ -9,7 +9,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from otfair._io.arrays import Array
-from otfair._io.saved import SaveMixin, check_shapes, check_width
+from otfair._io.checks import brief, check_classes, check_width, require
+from otfair._io.saved import SaveMixin
 from otfair.tables import is_number, to_frame, two_classes
 
 
@@ -127,4 +128,9 @@ class ScoreColumn(SaveMixin, ClassifierMixin, BaseEstimator):  # type: ignore[mi
     @staticmethod
     def _check_fitted(state: Any) -> None:
         check_width(state)
-        check_shapes(state, classes_=(2,))
+        check_classes(state)
+
+    def _check_loaded(self) -> None:
+        column, names = self.column, getattr(self, "feature_names_in_", ())
+        place = type(column) is int and 0 <= column < self.n_features_in_
+        require(place or column in list(names), f"there is no column {brief(column)} of scores")

@@ -14,7 +14,16 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from otfair._io.arrays import Array, is_tensor, same_length
+from otfair._io.arrays import ArgumentError, Array, is_tensor, same_length
+from otfair._io.settings import (
+    EPSILONS,
+    as_real,
+    check_real,
+    check_scale,
+    check_seed,
+    check_whole,
+    shown,
+)
 from otfair.geometry import Geometry
 from otfair.losses import FairnessLoss, OTFLoss, loss_class
 from otfair.metrics import CRITERIA
@@ -31,44 +40,52 @@ from otfair.notions import (
 from otfair.tables import EncodedColumn, two_classes
 
 KNOWN = {"solver": ("lbfgs", "adam"), "mode": ("dataset", "batch")}
-read_weight = partial(_check_sample_weight, dtype=np.float64, ensure_non_negative=True)
-POSITIVE, FINITE = 1e-300, 1e300  # the ends of what must be neither zero nor infinite
-RANGES: dict[str, tuple[float, float, type]] = {
-    **dict.fromkeys(("alpha", "max_violation", "validation_fraction"), (0, 1, numbers.Real)),
-    "confidence": (0, 1 - 1e-9, numbers.Real),
-    "new_people": (POSITIVE, np.inf, numbers.Real),
-    "cv": (2, np.inf, numbers.Integral),
-    **dict.fromkeys(("epsilon", "learning_rate"), (POSITIVE, FINITE, numbers.Real)),
-    "tol": (0, np.inf, numbers.Real),
-    "C": (POSITIVE, np.inf, numbers.Real),
-    "stopping_fraction": (POSITIVE, 1 - 1e-16, numbers.Real),
+# Ends of settings, and whether these are among what a setting may be.
+REALS: dict[str, tuple[float, float, str]] = {
+    **dict.fromkeys(("alpha", "max_violation", "validation_fraction"), (0, 1, "[]")),
+    "confidence": (0, 1 - 1e-9, "[]"),
+    "new_people": (1e-100, np.inf, "[]"),
+    "epsilon": (*EPSILONS, "[]"),
+    "learning_rate": (1e-100, 1e100, "[]"),
+    "tol": (0, np.inf, "[]"),
+    "C": (1e-100, np.inf, "[]"),
+    "stopping_fraction": (0, 1, "()"),
+}
+COUNTS = {
+    "cv": 2,
     **dict.fromkeys(
-        ("early_stopping_rounds", "n_estimators", "max_iter", "epochs", "batch_size"),
-        (1, np.inf, numbers.Integral),
+        ("early_stopping_rounds", "n_estimators", "max_iter", "epochs", "batch_size"), 1
     ),
 }
 OPTIONAL = ("max_violation", "C", "early_stopping_rounds")  # None is without
 
 
+def read_weight(sample_weight: Array, X: Array) -> np.ndarray:
+    """Return the weights, one by default, or raise where they are none, or their sum too large."""
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    with np.errstate(over="ignore"):
+        total = weight.sum()
+    if total > 1e300:
+        raise ArgumentError("sample_weight", f"must sum to at most 1e300; the sum is {total:.3g}.")
+    return np.asarray(weight)
+
+
 def check_number(name: str, value: Any) -> None:
     """Raise where a setting is no number in its range."""
-    low, high, kind = RANGES[name]
-    if not isinstance(value, kind) or not low <= float(value) <= high:  # type: ignore[arg-type]
-        ends = f"be at least {low:g}" if high == np.inf else f"lie in [{low:g}, {high:g}]"
-        ends = "be positive" if low == POSITIVE else ends
-        ends = "lie in (0, 1)" if name == "stopping_fraction" else ends
-        whole = ", a whole number" if kind is numbers.Integral else ""
-        raise ValueError(f"`{name}` must {ends}{whole}; received {value!r}.")
+    if name in COUNTS:
+        check_whole(name, value, COUNTS[name])
+    else:
+        check_real(name, value, *REALS[name])
 
 
 def check_balance(value: Any) -> None:
     """Raise where a `balance` is neither a factor nor found from the data."""
     each = list(value.values()) if isinstance(value, Mapping) else [value]
-    sound = each and all(isinstance(v, numbers.Real) and 0 < float(v) < np.inf for v in each)
+    sound = each and all(1e-100 <= (as_real(v) or 0.0) <= 1e100 for v in each)
     if not sound and not (isinstance(value, str) and value == "auto"):
         raise ValueError(
             '`balance` must be "auto", a positive number, or one for each attribute or group that '
-            f"is weighed; received {value!r}."
+            f"is weighed, from 1e-100 to 1e100; received {shown(value)}."
         )
 
 
@@ -128,7 +145,8 @@ def set_balance(
 
 def check_common(estimator: Any) -> None:
     """Raise where a number is out of its range, or `geometry` and another setting clash."""
-    for name in RANGES:
+    check_seed(estimator.random_state)
+    for name in (*REALS, *COUNTS):
         given = getattr(estimator, name, None)
         if name == "cv" and (hasattr(given, "split") or np.iterable(given)):
             continue  # splits of one's own
@@ -139,6 +157,8 @@ def check_common(estimator: Any) -> None:
     check_balance(estimator.balance)
     check_weigh(estimator.weigh)
     check_bounded(estimator.bounded, estimator.regularizer)
+    if estimator.scale is not None and not isinstance(estimator.scale, str):
+        check_scale(estimator.scale)
     own, loss = (estimator.cost, estimator.scale), estimator.regularizer
     if own != ("euclidean", "max"):
         asked = f"`cost` is {estimator.cost!r} and `scale` {estimator.scale!r}; leave these out"

@@ -106,6 +106,11 @@ class _Stack(Notion):
     first: Notion
     second: Notion
 
+    def __post_init__(self) -> None:
+        for part in (self.first, self.second):
+            if not isinstance(part, Notion):
+                raise TypeError(f"a stack is of notions; received a {type(part).__name__}.")
+
     @property
     def parts(self) -> tuple[Notion, ...]:
         return self.first.parts + self.second.parts

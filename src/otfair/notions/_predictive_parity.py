@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from numbers import Real
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from otfair._io.arrays import Array
+from otfair._io.settings import check_real
 from otfair.notions._attributes import Attribute, Strata
 from otfair.notions._base import GroupNotion
 from otfair.notions._constraints import People
@@ -73,13 +73,8 @@ class PredictiveParity(GroupNotion):
         super().__post_init__()
         if self.rate is None:
             return
-        number = isinstance(self.rate, Real) and not isinstance(self.rate, bool)
-        if not number or not 0 < float(self.rate) < 1:
-            raise ValueError(
-                f"`rate` must lie between 0 and 1, neither of them included, or be None; received "
-                f"{self.rate!r}. At 0 or 1, people of one outcome could have no score at all."
-            )
-        object.__setattr__(self, "rate", float(self.rate))
+        hint = " Or pass None. At 0 or 1, people of one outcome could have no score at all."
+        object.__setattr__(self, "rate", check_real("rate", self.rate, 0, 1, "()", hint))
 
     def _strata(self, columns: list[Column], labels: Array, n: int) -> tuple[Strata, list[Column]]:
         if labels is None:

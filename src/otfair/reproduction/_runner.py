@@ -6,10 +6,11 @@ import logging
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from joblib import Parallel, delayed
+from joblib import Parallel
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from otfair._io.progress import track
+from otfair._io.workers import delayed_with_parent
 from otfair.reproduction._plan import Run
 from otfair.reproduction._store import Result, Store
 from otfair.reproduction._train import make
@@ -46,7 +47,8 @@ def reproduce(
                 for result in group:
                     if result.error:
                         failed += 1
-                        logger.warning("%s failed:\n%s", result.run, result.error)
+                        last = result.error.strip().splitlines()[-1]  # the store has them all
+                        logger.warning("%s failed: %s", result.run, last)
                 bar.update(len(group))
                 bar.set_postfix_str(f"{group[-1].run.dataset} {group[-1].run.method}")
     return total, failed
@@ -74,4 +76,4 @@ def _pool(tasks: list[list[Run]], jobs: int, backend: str | None = None) -> Iter
         n_jobs=jobs if backend is None else 2, backend=backend,
         return_as="generator_unordered", pre_dispatch=2 * jobs,
     )  # fmt: skip
-    yield from pool(delayed(make)(task) for task in tasks)
+    yield from pool(delayed_with_parent(make, task) for task in tasks)

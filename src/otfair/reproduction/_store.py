@@ -54,19 +54,22 @@ class Store:
     """Results in one SQLite file; a context manager."""
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
-        self._db = sqlite3.connect(path, timeout=60)
-        try:
-            self._db.execute("PRAGMA journal_mode=WAL")
-            with self._db:
-                self._db.execute(TABLE)
-        except sqlite3.DatabaseError as error:
-            self._db.close()
-            raise ValueError(
-                f"{path} can't be used as a store of runs ({error}). Choose another folder, or "
-                "move the file away and pass its CSV, if there is one, to `--take`."
-            ) from None
+        with contextlib.ExitStack() as stack:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._db = stack.enter_context(
+                    contextlib.closing(sqlite3.connect(path, timeout=60))
+                )
+                self._db.execute("PRAGMA journal_mode=WAL")
+                with self._db:
+                    self._db.execute(TABLE)
+            except (sqlite3.Error, OSError) as error:
+                raise ValueError(
+                    f"{path} can't be used as a store of runs ({error}). Choose another folder, or "
+                    "move the file away and pass its CSV, if there is one, to `--take`."
+                ) from None
+            stack.pop_all()
 
     def __enter__(self) -> Self:
         return self
@@ -76,8 +79,15 @@ class Store:
 
     def add(self, results: Iterable[Result]) -> None:
         """Keep results, all or none; one that succeeded replaces one that failed."""
-        with self._db:
-            self._db.executemany(ADD, [_row(result) for result in results])
+        rows = [_row(result) for result in results]
+        try:
+            with self._db:
+                self._db.executemany(ADD, rows)
+        except sqlite3.Error as error:
+            raise OSError(
+                f"{self.path} can't be written to ({error}). What it holds is safe; make room "
+                "there, or take it to another folder with `--take`."
+            ) from None
 
     def done(self) -> set[str]:
         """Keys of the runs that succeeded."""
@@ -90,12 +100,13 @@ class Store:
         """Take what another store or CSV has and this one lacks; returns how many runs."""
         before = self.done()
         try:
-            self.add(read_csv(other) if other.suffix == ".csv" else read_store(other))
+            results = read_csv(other) if other.suffix == ".csv" else read_store(other)
         except (sqlite3.Error, KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 f"{other} holds no results that can be read ({error}); pass a store (runs.sqlite) "
                 "or its CSV, as `otfair reproduce` writes them."
             ) from None
+        self.add(results)
         return len(self.done() - before)
 
     def write_csv(self, path: Path) -> None:

@@ -85,7 +85,16 @@ def load_split(dataset: str, seed: int) -> Split:
 
 def make(runs: list[Run]) -> list[Result]:
     """Make runs of one path; a failure is a result too."""
+    threads = torch.get_num_threads()
     torch.set_num_threads(1)  # runs are made side by side
+    try:
+        with torch.random.fork_rng(devices=[]):
+            return _made(runs)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _made(runs: list[Run]) -> list[Result]:
     began = time.perf_counter()
     results: list[Result] = []
     try:

@@ -6,18 +6,18 @@ a file can choose among, and pipelines.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from sklearn.pipeline import Pipeline
 
+from otfair._io.checks import brief, refuse_unknown, require
 from otfair._io.saved import (
     NotStored,
     SaveMixin,
     complete,
     describe,
     known_types,
-    refuse_unknown,
-    require,
     restore,
     write_model,
 )
@@ -115,12 +115,30 @@ def _restore(stored: dict[str, Any]) -> Any:
     if (name := stored["class"]) in CLASSES:
         return restore(CLASSES[name], stored, _restore)
     if name != "Pipeline":
-        raise ValueError(f"it is a {name!r}, not one of {', '.join(CLASSES)}, Pipeline")
+        raise ValueError(f"it is a {brief(name)}, not one of {', '.join(CLASSES)}, Pipeline")
     refuse_unknown("settings", stored["settings"], PIPELINE_SETTINGS)
     steps = [(n, s if s in EMPTY_STEPS else _restore(s)) for n, s in stored["steps"]]
-    named = bool(steps) and all(isinstance(name, str) for name, _ in steps)
-    require(named, "its steps have no names")
+    names = [name for name, _ in steps]
+    named = bool(steps) and all(isinstance(n, str) and n and "__" not in n for n in names)
+    require(named and len(set(names)) == len(names), "its steps have no names")
+    _check_steps([step for _, step in steps])
     return Pipeline(steps, **stored["settings"])
+
+
+def _check_steps(steps: list[Any]) -> None:
+    """Raise unless each step of a pipeline takes what the one before it gives."""
+    parts = [step for step in steps if step not in EMPTY_STEPS]
+    last = bool(parts) and parts[-1] is steps[-1]
+    require(last or all(hasattr(s, "transform") for s in parts), "a step can't transform")
+    for before, after in pairwise(parts):
+        require(hasattr(before, "transform"), "a step can't transform")
+        names = before.get_feature_names_out()
+        fits = getattr(after, "n_features_in_", len(names)) == len(names)
+        require(fits, "a step takes other columns than the one before it gives")
+        wanted = getattr(after, "feature_names_in_", None)
+        output = vars(before).get("_sklearn_output_config", {}).get("transform")
+        if wanted is not None and output in ("pandas", "polars"):  # arrays have no names
+            require(list(wanted) == list(names), "a step takes columns of other names")
 
 
 def _parts(model: Any, prefix: str = "") -> list[tuple[str, Any]]:

@@ -15,10 +15,13 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted
 
 from otfair._io.arrays import check_weight
+from otfair._io.checks import brief, check_shapes, check_width, require
 from otfair._io.memory import machine_memory, say_size
-from otfair._io.saved import SaveMixin, check_shapes, check_width, require
+from otfair._io.saved import SaveMixin
 from otfair.tables._columns import to_narwhals
 from otfair.tables._encoded_column import EncodedColumn, Floats, learn_column
+
+SMALLEST = 1e-290  # scale of a column; numbers that are divided by less are numbers no more
 
 
 class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -158,13 +161,21 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         width, columns = check_width(state), state.columns_
         require(isinstance(columns, list) and len(columns) == width, "its columns do not match")
         for column in columns:
-            sound = isinstance(column, EncodedColumn) and type(column.missing) is bool
-            require(sound, "it has a column of another kind")
+            require(isinstance(column, EncodedColumn), "it has a column of another kind")
             levels = () if column.levels is None else column.levels
             text = isinstance(levels, tuple) and {str} >= set(map(type, (column.name, *levels)))
-            require(text, f"the values of column {column.name!r} are not text")
+            require(text, f"the values of column {brief(column.name)} are not text")
+            require(len(set(levels)) == len(levels), f"column {column.name!r} has a value twice")
             outputs = len(column.outputs)
+            require(outputs > 0, f"column {brief(column.name)} becomes nothing")
             check_shapes(column, mean=(outputs,), scale=(outputs,))
+            require(bool((column.scale > SMALLEST).all()), "a column is divided by nothing")
+            with np.errstate(over="ignore"):
+                shifts = 4 * column.mean / column.scale
+            require(bool(np.isfinite(shifts).all()), "a column is shifted out of sight")
+        named = getattr(state, "feature_names_in_", None)
+        if named is not None:
+            require([c.name for c in columns] == list(named), "its columns have other names")
 
 
 def _refuse_too_large(rows: int, width: int, columns: list[EncodedColumn]) -> None:

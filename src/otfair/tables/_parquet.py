@@ -28,7 +28,7 @@ def read_parquet(data: bytes, name: str, max_memory: int | None = None) -> pd.Da
     except ImportError:
         raise TableError(
             f"{name} is a Parquet file, and pyarrow, which reads these, is not installed. Install "
-            "it with `pip install 'otfair[parquet]'`, or pass CSV."
+            "it with `pip install pyarrow`, or pass CSV."
         ) from None
     try:
         frame, text = _read(data, budget_for(name, max_memory))

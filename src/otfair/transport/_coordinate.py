@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
+from otfair._io.settings import check_real, check_whole
 from otfair.transport._problem import TransportProblem
 from otfair.transport._semidual import Reference, SemiDual, Solved
 from otfair.transport._status import Status
@@ -67,6 +68,11 @@ class Coordinate:
     univariate_tol: float = 1e-3
     residual_tol: float = 1e-8
     released: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("tol", "univariate_tol", "residual_tol"):
+            check_real(name, getattr(self, name), 0)
+        check_whole("max_sweeps", self.max_sweeps, 0)
 
     def solve(
         self,

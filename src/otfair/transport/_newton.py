@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg.lapack import dposv
 
+from otfair._io.settings import check_real, check_whole
 from otfair.transport._problem import TransportProblem
 from otfair.transport._semidual import Point, Reference, SemiDual, Solved
 from otfair.transport._status import Status
@@ -38,6 +39,10 @@ class Newton:
 
     tol: float = 1e-8
     max_evaluations: int = 2000
+
+    def __post_init__(self) -> None:
+        check_real("tol", self.tol, 0)
+        check_whole("max_evaluations", self.max_evaluations, 0)
 
     def solve(
         self,

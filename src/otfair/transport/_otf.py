@@ -6,13 +6,13 @@ Maths: docs/derivation.md, sections 1, 6, 7 and 8.
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 
 from otfair._io.arrays import Array, to_vector
+from otfair._io.settings import check_epsilon
 from otfair.geometry import Geometry
 from otfair.notions import Constraints
 from otfair.transport._bounded import BoundedProblem, solve_bounded
@@ -290,10 +290,7 @@ def _smooth_problem(
     init: Any,
 ) -> TransportProblem:
     """State the problem, or change the scores of an earlier one of the same people."""
-    if not isinstance(epsilon, Real) or not epsilon > 0:
-        raise ValueError(
-            f"`epsilon` must be positive; received {epsilon!r}. Without smoothing, use `exact_otf`."
-        )
+    epsilon = check_epsilon(epsilon, " Without smoothing, use `exact_otf`.")
     if isinstance(init, Transport):
         p = init.problem
         same = p.geometry is geometry and p.constraints is constraints and p.epsilon == epsilon

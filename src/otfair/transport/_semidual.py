@@ -19,6 +19,7 @@ from otfair.transport._status import Status
 # at most exp(FAR): none is so small that it would be denormal, and none that matters is cut off.
 LOWEST_SHARE, FAR = -400.0, 250.0
 LEAST_SHARE = 1e-7  # of a single place, that counts in the curvature
+FASTER, MOST_DENSE = 50, 2**25  # a dense product by how much, per entry, and its largest matrix
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ class SemiDual:
             sent = _with_data(place, place.data * mass[place.indices])
             whole = np.zeros((len(V), len(V)))
             whole[:d, :d] = H
-            whole[d:, d:] = np.diag(f[K:]) - (sent @ place.T).toarray()
+            whole[d:, d:] = np.diag(f[K:]) - _product(place, mass)
             whole[:d, d:] = V[:d, K:] * f[K:] - (sent @ (mean / point.total).T).T
             whole[d:, :d] = whole[:d, d:].T
             H = whole
@@ -154,6 +155,17 @@ class SemiDual:
             own = _with_data(own, data / total[own.indices])
         share /= total
         return Reference(share, xp.log(total) + top, shift, own=own)
+
+
+def _product(matrix: sp.csr_array, weight: np.ndarray) -> np.ndarray:
+    """M diag(weight) M' of a matrix (a, n), by whichever way is faster."""
+    in_column = np.bincount(matrix.indices)
+    size = matrix.shape[0] * matrix.shape[1]
+    if size <= MOST_DENSE and FASTER * (in_column @ in_column) > matrix.shape[0] * size:
+        rooted = _with_data(matrix, matrix.data * weight[matrix.indices] ** 0.5).toarray()
+        return np.asarray(rooted @ rooted.T)
+    scaled = _with_data(matrix, matrix.data * weight[matrix.indices])
+    return np.asarray((scaled @ matrix.T).toarray())
 
 
 def _with_data(matrix: sp.csr_array, data: np.ndarray) -> sp.csr_array:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import time
+
 import numpy as np
 import pytest
 
@@ -57,13 +60,42 @@ def test_the_cost_with_everybody_is_estimated_from_a_sample(found):
     assert "with everybody they would be shorter" in page
 
 
-def test_everybody_is_the_reference_where_time_allows(found):
+def test_all_people_may_receive_by_default(found):
     assert all(f.cost.sampling is None and f.cost.destinations == MANY for f in found)
     assert all(f.cost.plan == approx(f.cost.exact.value) for f in found)
-    assert reference_size(1000, 2e-9, 2e-9, 10.0) is None
-    assert reference_size(10**6, 2e-8, 2e-8, 100.0) == 4096
-    assert reference_size(10**6, 2e-8, 4e-8, 100.0) == 2048
-    assert reference_size(10**6, 2e-8, 2e-8, 1e-3) == 512
+
+
+@pytest.mark.parametrize(
+    ("people", "asked", "size"),
+    [
+        (1000, None, None), (50_000, None, None), (50_001, None, 32_768), (10**6, None, 2048),
+        (10**8, None, 512), (1000, 1000, None), (1000, 10**9, None), (1000, 999, 999), (10, 1, 1),
+    ],
+)  # fmt: skip
+def test_the_size_of_the_sample_is_a_matter_of_how_many_people_there_are(people, asked, size):
+    assert reference_size(people, asked) == size
+
+
+@pytest.mark.parametrize("pace", [1e-3, 1.0, 1e6])
+def test_a_slow_machine_finds_the_same(monkeypatch, pace):
+    # A clock that goes faster or slower is a machine that is slower or faster.
+    clock = time.perf_counter
+    monkeypatch.setattr(time, "perf_counter", lambda: pace * clock())
+    monkeypatch.setattr(_distances, "PAIRS", MANY * 600)
+    given = {"sensitive_features": ["a", "b"] * (MANY // 2), "n_bootstrap": 5}
+    rng = np.random.default_rng(0)
+    found = otfair.audit(rng.uniform(size=MANY), rng.normal(size=(MANY, 3)), **given)
+    record = json.loads(found.to_json())["record"]
+    assert record["settings"]["reference"] == 512
+    assert found.findings[0].cost.destinations == 512
+    assert "reference = 512" in found.to_html()
+
+
+def test_the_setting_that_a_report_states_gives_the_report_again():
+    first = audit_many(reference=256)
+    again = audit_many(reference=first.record.settings["reference"])
+    assert json.loads(first.to_json())["findings"] == json.loads(again.to_json())["findings"]
+    assert audit_many().record.settings["reference"] == MANY
 
 
 @pytest.mark.slow

@@ -38,7 +38,7 @@ def audited(data):
 @pytest.fixture(scope="module")
 def measure(audited):
     features = read_features(choose_columns(audited, (), ()), audited.weight)
-    return Distances(audited, features, [], epsilon=1e-3, seed=0, reference=N, seconds=np.inf)
+    return Distances(audited, features, epsilon=1e-3, seed=0, reference=N)
 
 
 def problems(audited, measure):

@@ -6,12 +6,13 @@ others can only make fairness dearer, never cheaper, than all people would.
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.utils import gen_batches
 
+from otfair._io.progress import track
 from otfair.auditing._features import Features
 from otfair.auditing._groups import Comparison
 from otfair.auditing._reading import AuditData
@@ -20,7 +21,7 @@ from otfair.geometry import PointCloud
 
 BLOCK = 20_000  # people encoded at once
 MEDIAN_OF = 2_000  # people, for the typical distance
-TIMED = 1_000  # people on each side, to see how fast distances are
+PAIRS = 2_500_000_000  # of people who give and who may receive: of 50 000 people, all
 MIN_REFERENCE = 512  # people of a reference sample
 SINGLE = 20_000_000  # distances; of more, each is kept to seven digits
 MAX_BETWEEN = 2 * 2**30  # bytes of distances between all people
@@ -63,26 +64,21 @@ class TypeDistances:
 class Distances:
     """Distances from people to types, in units of the typical distance between two people.
 
-    They are measured once for the comparisons that divide people alike. Where all of them would
-    take longer than `seconds`, only a sample of people may receive score.
+    They are measured once for the comparisons that divide people alike. Of very many people, only
+    a sample of `size` may receive score; None is all of them.
     """
 
     def __init__(
-        self, data: AuditData, features: Features, comparisons: list[Comparison], *,
-        epsilon: float, seed: int, reference: int | None, seconds: float,
+        self, data: AuditData, features: Features, *, epsilon: float, seed: int,
+        reference: int | None, verbose: bool = False,
     ) -> None:  # fmt: skip
-        self.features, self.epsilon, self.seed, self.size = features, epsilon, seed, reference
+        self.features, self.epsilon, self.seed, self.verbose = features, epsilon, seed, verbose
         self.n, self.weight = len(data), data.weight
+        self.size = reference_size(self.n, reference)
         self.mass = data.weight * np.maximum(data.scores, MIN_SCORE)
         some = np.sort(np.random.default_rng(seed).permutation(self.n)[:MEDIAN_OF])
         self.scale = median_distance(features.encode(some), self.weight[some])
         self._last: tuple[object, TypeDistances] | None = None
-        if reference is None:
-            nearest, soft = self._seconds_per_pair()
-            passes = len({c.fine_key for c in comparisons})
-            # As many people as may receive are measured to all, to say what the sample adds.
-            whole, sampled = passes * (nearest + soft), passes * (2 * nearest + soft)
-            self.size = reference_size(self.n, whole, sampled, seconds)
 
     def of(self, comparison: Comparison) -> TypeDistances:
         """Return the distances to the types of one comparison."""
@@ -112,7 +108,7 @@ class Distances:
         digits = np.float32 if self.n * count > SINGLE else np.float64
         nearest = np.empty((self.n, count), dtype=digits)
         person = np.empty((self.n, count), dtype=np.int32)
-        for b in gen_batches(self.n, BLOCK):
+        for b in self._blocks(self.n, "distances"):
             cloud = self._cloud(self.features.encode(people[b]), there)
             found = cloud.nearest_distances(own, n_types=count)
             nearest[b], person[b] = found.values.numpy(), chosen[found.person.numpy()]
@@ -123,8 +119,12 @@ class Distances:
         else:
             checked, checked_nearest = people[:0], nearest[:0]
             soft_rows = stratified_sample(types, count, MAX_SOFT // count, [self.seed, 2])
-            batches = gen_batches(len(soft_rows), BLOCK)
-            soft = np.concatenate([self._to_all(soft_rows[b], types, count)[1] for b in batches])
+            soft = np.concatenate(
+                [
+                    self._to_all(soft_rows[b], types, count)[1]
+                    for b in gen_batches(len(soft_rows), BLOCK)
+                ]
+            )
         return TypeDistances(
             nearest=nearest,
             person=person,
@@ -145,7 +145,7 @@ class Distances:
         here, eps = self.features.encode(rows), self.epsilon
         nearest = np.full((len(rows), count), np.inf)
         exponent = np.full((len(rows), count), -np.inf)
-        for b in gen_batches(self.n, BLOCK):
+        for b in self._blocks(self.n, "distances to all"):
             cloud = self._cloud(here, self.features.encode(np.arange(self.n)[b]))
             hard = cloud.nearest_distances(types[b], n_types=count).values.numpy()
             soft = cloud.soft_distances(types[b], eps, self.weight[b], count).values.numpy()
@@ -154,31 +154,23 @@ class Distances:
         nearest[np.arange(len(rows)), types[rows]] = 0.0
         return nearest, -eps * exponent
 
-    def _seconds_per_pair(self) -> tuple[float, float]:
-        """Measure how long a pair of people takes, for the nearest one and for soft distances."""
-        some = self.features.encode(np.arange(min(self.n, TIMED)))
-        types = np.zeros(len(some), dtype=np.int64)
-        nearest, soft = [], []
-        for _ in range(3):  # the first time is slower
-            started = time.perf_counter()
-            self._cloud(some, some).nearest_distances(types)
-            between = time.perf_counter()
-            self._cloud(some, some).soft_distances(types, self.epsilon)
-            nearest.append(between - started)
-            soft.append(time.perf_counter() - between)
-        return min(nearest) / len(some) ** 2, min(soft) / len(some) ** 2
+    def _blocks(self, n: int, what: str) -> Iterator[slice]:
+        """Return blocks of n people, whose progress is shown."""
+        yield from track(list(gen_batches(n, BLOCK)), what, verbose=self.verbose, leave=False)
 
     def _cloud(self, here: np.ndarray, there: np.ndarray) -> PointCloud:
         return PointCloud(here, there, scale=self.scale)
 
 
-def reference_size(n: int, whole: float, sampled: float, budget: float) -> int | None:
-    """Return the largest power of two of people whose distances fit the budget; None for all."""
-    # Seconds per pair are `whole` where all people may receive, or `sampled` where a sample may.
-    if whole * n**2 <= budget:
-        return None
-    affordable = budget / (sampled * n)
-    return int(max(MIN_REFERENCE, 2 ** int(np.log2(max(affordable, 1.0)))))
+def reference_size(n: int, wanted: int | None) -> int | None:
+    """Return how many of n people may receive score: as many as asked for, or by n; None for all.
+
+    By default it is the largest power of two with at most `PAIRS` pairs. It depends on nothing
+    else, so that the same table has the same figures on every machine.
+    """
+    if wanted is None:
+        wanted = n if n**2 <= PAIRS else max(MIN_REFERENCE, 1 << (PAIRS // n).bit_length() - 1)
+    return None if wanted >= n else wanted
 
 
 def median_distance(points: np.ndarray, weight: np.ndarray) -> float:

@@ -31,9 +31,12 @@ class TreeData:
     names: list[str]  # (p,) of the features
 
     def allowed_names(self, refused: str) -> list[str] | None:
-        """Return the names if they differ and have none of the letters refused, else none."""
-        bad = any(letter in name for name in self.names for letter in refused)
-        return None if bad or len(set(self.names)) < len(self.names) else self.names
+        """Return the names if they differ and have none of the letters refused, else none.
+
+        Nor may they have line ends and the like, which the text of a model could not hold.
+        """
+        fine = [n for n in self.names if n.isprintable() and n and not set(refused) & set(n)]
+        return fine if len(set(fine)) == len(self.names) else None
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ class Booster(ABC):
         except ImportError as error:
             raise ImportError(
                 f"`booster={cls.name!r}` needs the package {cls.name}, which can't be imported "
-                f"({error}). Install it: pip install 'otfair[{cls.name}]'."
+                f"({error}). Install it: pip install {cls.name}."
             ) from error
 
     @classmethod
@@ -126,8 +129,17 @@ class Booster(ABC):
 
     @classmethod
     @abstractmethod
+    def rewritten(cls, text: str, levels: list[int | None]) -> str:
+        """Return the model of a text that anybody may have written, checked and written anew.
+
+        `levels` are the numbers of categories of each feature, None for numbers. Whatever is not
+        sound is a `ValueError`: the booster's own code would crash on it.
+        """
+
+    @classmethod
+    @abstractmethod
     def from_text(cls, text: str, offset: float) -> Self:
-        """Return the booster that `to_text` wrote."""
+        """Return the booster that `to_text` wrote; the text of a file is `rewritten` before."""
 
     @abstractmethod
     def to_text(self) -> str:

@@ -17,6 +17,7 @@ from otfair.models.boosters._base import (
     Stopping,
     TreeData,
 )
+from otfair.models.boosters._lightgbm_text import rewritten
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,10 @@ class LightGBM(Booster):
             valid_sets=[kept_out], feval=stopping.metric, callbacks=[stop],
         )  # fmt: skip
         return cls.from_text(model.model_to_string(), offset)  # without the trees after the best
+
+    @classmethod
+    def rewritten(cls, text: str, levels: list[int | None]) -> str:
+        return rewritten(text, levels)
 
     @classmethod
     def from_text(cls, text: str, offset: float) -> Self:

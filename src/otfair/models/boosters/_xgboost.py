@@ -18,6 +18,7 @@ from otfair.models.boosters._base import (
     Stopping,
     TreeData,
 )
+from otfair.models.boosters._xgboost_text import rewritten
 
 
 @dataclass(frozen=True)
@@ -74,9 +75,15 @@ class XGBoost(Booster):
         return cls(xgboost.train(params, rows, rounds, obj=objective, **watched))
 
     @classmethod
+    def rewritten(cls, text: str, levels: list[int | None]) -> str:
+        return rewritten(text, levels)
+
+    @classmethod
     def from_text(cls, text: str, offset: float) -> Self:
-        model = cls.package().Booster()
-        model.load_model(bytearray(text.encode()))
+        xgboost = cls.package()
+        with xgboost.config_context(verbosity=0):  # it would print on standard output
+            model = xgboost.Booster()
+            model.load_model(bytearray(text.encode()))
         return cls(model, offset)
 
     def to_text(self) -> str:
