@@ -12,7 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from otfair.tables import Column, Kind, kind_of, looks_categorical, sensitive_kinds
+from otfair.tables import Column, Kind, is_whole, kind_of, looks_categorical, sensitive_kinds
 
 DAY = datetime.date(2020, 1, 1)
 
@@ -53,6 +53,13 @@ def test_libraries_agree(library):
         column = nw.from_native(library.Series(values), series_only=True)
         assert kind_of(column) is kind
     assert kind_of(pd.Series([1, 2], dtype="category")) is Kind.GROUP
+
+
+def test_infinity_is_no_whole_number():
+    # Else a column of 0, 1 and infinity would be codes of groups, and integers, which have none.
+    assert is_whole(np.array([0.0, 1.0]))
+    assert not is_whole(np.array([0.0, 1.0, np.inf]))
+    assert not is_whole(np.array([0.0, np.nan]))
 
 
 def test_few_whole_numbers_of_a_sensitive_column_are_groups():

@@ -120,8 +120,10 @@ def looks_categorical(column: Column) -> bool:
 
 
 def is_whole(values: np.ndarray) -> bool:
-    """Whether all numbers are whole."""
-    return values.dtype.kind in "iu" or bool((values == np.round(values)).all())
+    """Whether all numbers are whole; infinity is none."""
+    if values.dtype.kind in "iu":
+        return True
+    return bool((np.isfinite(values) & (values == np.round(values))).all())
 
 
 def may_be_codes(column: Column) -> bool:
