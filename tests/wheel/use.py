@@ -19,9 +19,10 @@ def main() -> None:
 
     assert "site-packages" in library.__file__, library.__file__
     assert "usage: otfair" in otfair("--help")
-    otfair("data", "sample", "loans.csv", "--rows", "300")
-    columns = ("--score", "granted", "--sensitive", "sex", "--bootstrap", "5")
-    found = json.loads(otfair("audit", "loans.csv", *columns, "--json", "-o", "page.html"))
+    people = [f"{k % 7},{'ab'[k % 2]},{(k * 37 % 101) / 101}" for k in range(200)]
+    Path(FOLDER, "people.csv").write_text("\n".join(["age,sex,p", *people]), "utf-8")
+    columns = ("--score", "p", "--sensitive", "sex", "--bootstrap", "5")
+    found = json.loads(otfair("audit", "people.csv", *columns, "--json", "-o", "page.html"))
     assert found["findings"]
     assert "</html>" in Path(FOLDER, "page.html").read_text("utf-8")
     print("ok", library.__version__)
