@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 DOCS_STAMP := .venv/.installed-docs
+# Two processes of one thread each: threads of two processes wait for one another.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
 # The real datasets, where they lie beside the checkout.
 DATA := $(wildcard ../shared/data)
 export OTFAIR_DATA_HOME ?= $(if $(DATA),$(abspath $(DATA)))
@@ -23,15 +25,15 @@ demo: $(STAMP)
 # Reports are tested in Chromium; where it can't be installed, those tests fail.
 test: $(STAMP)
 	-@scripts/chromium.sh
-	$(BIN)/pytest -n 2
+	$(PYTEST)
 
 # What answers while one works: no notebook, browser or process.
 test-fast: $(STAMP)
-	$(BIN)/pytest -n 2 -m "not slow"
+	$(PYTEST) -m "not slow"
 
 test-all: $(STAMP)
 	-@scripts/chromium.sh
-	$(BIN)/pytest --exhaustive
+	$(PYTEST) --exhaustive
 
 # Thousands of hostile inputs from each generator; `make test` tries a hundred of each.
 fuzz: $(STAMP)
