@@ -229,3 +229,19 @@ def test_the_record_says_how_columns_were_read(model):
     record = json.loads((model / "model.json").read_text())
     assert record["features"]["income"] == "number"
     assert record["features"]["has_guarantor"] == "text"
+
+
+def test_links_that_were_copied_without_their_files_are_said(tmp_path):
+    table = write(loans(120), tmp_path / "t.csv")
+    fit = ("fit", table, "--label", "granted", "--sensitive", "sex", "--alpha", 0, "--drop", "p")
+    for _ in range(2):  # the second time, files are links
+        assert otfair(*fit, "--no-curve", "--no-audit", "-o", tmp_path / "m").code == 0
+    lost = tmp_path / "lost"
+    lost.mkdir()
+    for name in ("model.safetensors", "model.json"):
+        (lost / name).symlink_to((tmp_path / "m" / name).readlink())
+    refused(
+        otfair("predict", lost, table), "is a link to .otfair/current/model.safetensors", "cp -L"
+    )
+    assert otfair(*fit, "--no-curve", "--no-audit", "-o", lost).code == 0
+    assert otfair("predict", lost, table).code == 0

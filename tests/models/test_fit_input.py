@@ -116,3 +116,11 @@ def test_many_codes_bring_a_warning_that_names_the_setting(codes):
     grouped = OTFClassifier(notion, alpha=0.5).fit(X, y, sensitive_features=area)
     texts = OTFClassifier(alpha=0.5).fit(X, y, sensitive_features=area.astype(str))
     np.testing.assert_allclose(grouped.coef_, texts.coef_)
+
+
+@pytest.mark.parametrize("factor", [1e160, 1e-200])
+@pytest.mark.parametrize("alpha", [0, 0.5])
+def test_features_whose_squares_are_no_numbers_are_refused(codes, factor, alpha):
+    X, y, race = codes
+    with pytest.raises(ValueError, match="squares of the features overflow or vanish, as in"):
+        OTFClassifier(alpha=alpha).fit(X * factor, y, sensitive_features=race)

@@ -381,3 +381,13 @@ def test_where_trees_start_is_a_number(table, data, tmp_path, offset):
     write(path, model, lambda learnt: learnt.update(offset_=offset))
     with pytest.raises(ValueError, match=r"offset_ is|NaN, which is no number"):
         load_model(path)
+
+
+@pytest.mark.parametrize("booster", ["xgboost", "lightgbm"])
+@pytest.mark.parametrize("name", ["dom\\user", "\\u0041", "a[b]<c", 'a "b": {c}', "größe"])
+def test_whatever_columns_are_called_the_model_can_be_saved(booster, name, table, data, tmp_path):
+    renamed = table.rename(columns={"income": name})
+    model = fitted(booster, renamed, data)
+    save_model(tmp_path / "m.safetensors", model)
+    loaded = load_model(tmp_path / "m.safetensors")
+    np.testing.assert_array_equal(loaded.predict_proba(renamed), model.predict_proba(renamed))

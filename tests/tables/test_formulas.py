@@ -12,7 +12,8 @@ from otfair.tables._formulas import harmless, without_formulas
     "text",
     ["=1+1", "=cmd|' /C calc'!A0", "+cmd|x", "-cmd|x", "-2+3", "@SUM(A1)", "+1-1", "--1+1",
      " =1", "-x",
-     "+49 30 1234", "＝1+1", "=", "@"],
+     "+49 30 1234", "＝1+1", "=", "@",
+     "\ufeff=1+1", "\u200b=1+1"],
 )  # fmt: skip
 def test_formulas_have_an_apostrophe_before_them(text):
     assert harmless(text) == f"'{text}"

@@ -473,3 +473,18 @@ def test_a_file_is_suggested_whatever_its_suffix(tmp_path):
     for asked, meant in (("b.parquet", "b.csv"), ("peopel.csv", "people.csv.gz")):
         with pytest.raises(TableError, match=f"did you mean '{meant}'"):
             read_table(tmp_path / asked)
+
+
+def test_integers_and_truth_values_with_gaps_stay_what_they_are_in_parquet(tmp_path):
+    long = [None if i == 5 else 2**53 + 2 * i + 1 for i in range(8)]
+    given = pd.DataFrame(
+        {
+            "id": pd.array(long, dtype="Int64"),
+            "long": pd.array([None, *[2**64 - 1] * 7], dtype="UInt64"),
+            "self": pd.array([None, *[3] * 7], dtype="Int8"),
+            "yes": pd.array([None, *[True, False, True] * 2, True], dtype="boolean"),
+            "whole": range(8),
+        }
+    )
+    given.to_parquet(tmp_path / "t.parquet", index=False)
+    pd.testing.assert_frame_equal(read_table(tmp_path / "t.parquet").frame, given)

@@ -97,14 +97,13 @@ def part_name(target: Path) -> str:
     return f".{target.stem[:40]}.{host}-{boot}-{secrets.token_hex(4)}.part{suffix}"
 
 
-def sweep(folder: Path, keep: str = "") -> None:
-    """Remove from a folder what dead processes of this user have left unfinished, `keep` apart."""
+def sweep(folder: Path) -> None:
+    """Remove from a folder what dead processes of this user have left unfinished."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         left = [(Path(e.path), found) for e in entries if (found := PART.fullmatch(e.name))]
         for path, found in left:
-            if path.name != keep:
-                with contextlib.suppress(OSError):
-                    _sweep(path, set(found.groups()[:2]))
+            with contextlib.suppress(OSError):
+                _sweep(path, set(found.groups()[:2]))
 
 
 def follow(path: Path) -> Path:

@@ -5,13 +5,14 @@ through one more link, `.otfair/current`, which is replaced in one step, so that
 can be a mount point or somebody's working directory, and hold other files:
 
     model/model.json -> .otfair/current/model.json
-    model/.otfair/current -> the folder of one run
+    model/.otfair/current -> run-1f0c9a3e, the folder of one run
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +22,7 @@ from typing import TypeVar
 from otfair._io.files import follow, locked, naming, part_name, sweep, sync, unfinished
 
 T = TypeVar("T")
-CONTROL, CURRENT, NEXT = ".otfair", "current", "next"
+CONTROL, CURRENT, NEXT, RUN = ".otfair", "current", "next", "run-"
 GRACE = 0.1  # seconds, in which who has just followed the link still finds the earlier files
 OVERHEAD = {CONTROL, "lost+found"}  # in a folder that is otherwise empty
 
@@ -68,7 +69,7 @@ def read_together(folder: Path, names: Iterable[str], read: Callable[..., T]) ->
 def _paths(folder: Path, names: Iterable[str]) -> tuple[list[Path], bool]:
     """Return where files lie, and whether no later run changes what is there."""
     run = folder / CONTROL / _current(folder / CONTROL)
-    ours = [(name, _is_ours(folder / name)) for name in names]
+    ours = [(name, is_ours(folder / name)) for name in names]
     return [run / n if own else folder / n for n, own in ours], all(own for _, own in ours)
 
 
@@ -79,7 +80,8 @@ def _current(control: Path) -> str:
         return CURRENT
 
 
-def _is_ours(path: Path) -> bool:
+def is_ours(path: Path) -> bool:
+    """Whether a file is a link to that of a run, which may not be there."""
     try:
         return path.readlink() == Path(CONTROL, CURRENT, path.name)
     except OSError:
@@ -102,7 +104,7 @@ def _controlled(target: Path) -> Iterator[Path]:
                 why = f"{error.strerror}: links, with which its files are replaced at once"
                 raise OSError(error.errno, why, str(target)) from None
             (control / NEXT).unlink()
-            sweep(control, _current(control))
+            _tidy(control)
         yield control
     finally:
         with contextlib.suppress(OSError):
@@ -126,19 +128,28 @@ def _publish(stage: Path, target: Path, names: list[str]) -> None:
     control = target / CONTROL
     control.mkdir(exist_ok=True)
     with locked(control):
-        if any((target / n).exists() and not _is_ours(target / n) for n in names):
+        if any((target / n).exists() and not is_ours(target / n) for n in names):
             _adopt(target, names)
         for file in stage.iterdir():
             _link(target, file.name)
         sync(target)
-        _point(control, _settled(stage, target))  # from here on, readers find the new files
+        _point(control, _settled(stage, control))  # from here on, readers find the new files
         for name in names:
-            if _is_ours(target / name) and not (target / name).exists():
+            if is_ours(target / name) and not (target / name).exists():
                 (target / name).unlink()
         sync(target)
     time.sleep(GRACE)
     with locked(control):
-        sweep(control, _current(control))
+        _tidy(control)
+
+
+def _tidy(control: Path) -> None:
+    """Remove earlier runs, and what dead processes have left; who calls it holds the lock."""
+    sweep(control)
+    current = _current(control)
+    for run in control.glob(f"{RUN}*"):
+        if run.name != current:
+            shutil.rmtree(run, ignore_errors=True)
 
 
 def _adopt(target: Path, names: list[str]) -> None:
@@ -149,14 +160,14 @@ def _adopt(target: Path, names: list[str]) -> None:
             if (target / name).exists():
                 _copy(target / name, copy / name)
         sync(copy)
-        _point(control, _settled(copy, target))
+        _point(control, _settled(copy, control))
     for name in names:
         if (target / name).exists():
             _link(target, name)
 
 
 def _copy(source: Path, copy: Path) -> None:
-    if source.is_symlink() and not _is_ours(source):
+    if source.is_symlink() and not is_ours(source):
         copy.symlink_to(source.resolve())
         return
     try:
@@ -166,15 +177,15 @@ def _copy(source: Path, copy: Path) -> None:
         sync(copy)
 
 
-def _settled(part: Path, target: Path) -> str:
+def _settled(part: Path, control: Path) -> str:
     """Give a folder of files a name under which it stays when its making ends; returns the name."""
-    name = part_name(target)
-    part.rename(target / CONTROL / name)
+    name = f"{RUN}{secrets.token_hex(4)}"
+    part.rename(control / name)
     return name
 
 
 def _link(target: Path, name: str) -> None:
-    if not _is_ours(target / name):
+    if not is_ours(target / name):
         _replace_link(target / CONTROL, f"{CONTROL}/{CURRENT}/{name}", target / name)
 
 

@@ -47,7 +47,8 @@ def _process() -> list[int]:
 def read_size(text: str) -> int:
     """Read an amount of memory, such as "500M", "4GB" or "4.5 GiB"; units are powers of 1024."""
     found = re.fullmatch(r"\s*([0-9]+\.?[0-9]*)\s*([KMGT]?)(?:i?B)?\s*", text, re.I)
-    size = int(float(found[1]) * UNITS[found[2].upper()]) if found else 0
+    amount = float(found[1]) * UNITS[found[2].upper()] if found else 0.0
+    size = int(amount) if amount < 2**63 else 0
     if size <= 0:
         raise ValueError(f"must be an amount of memory, such as 500MB or 4GB; received {text!r}")
     return size

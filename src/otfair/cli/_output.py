@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from otfair._io.files import replacing
-from otfair._io.folders import OVERHEAD, publishing
+from otfair._io.folders import OVERHEAD, is_ours, publishing
 from otfair._io.rendering import to_json
 from otfair.cli._options import NO_ROOM
 from otfair.tables import TableError, shown
@@ -43,7 +43,8 @@ def _check(target: Path, names: tuple[str, ...], force: bool) -> None:
     if target.is_dir():
         if folders := [target / name for name in names if (target / name).is_dir()]:
             raise TableError(f"{folders[0]} is a folder; choose another one with -o.")
-        others = {file.name for file in target.iterdir()} - OVERHEAD
+        lost = {file.name for file in target.iterdir() if is_ours(file) and not file.exists()}
+        others = {file.name for file in target.iterdir()} - OVERHEAD - lost
         if others and not _is_record(target / record) and not force:
             raise TableError(
                 f"{target} holds other files, and no {record} of an earlier run. Choose another "

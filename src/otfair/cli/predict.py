@@ -136,6 +136,11 @@ def read_model(path: Path) -> tuple[Any, dict[str, Any]]:
         return read_together(folder, (name, RECORD), _read_model)
     except FileNotFoundError:
         what = f"no {MODEL} in {path}" if path.is_dir() else f"no model at {path}"
+        if (folder / name).is_symlink():
+            raise TableError(
+                f"{folder / name} is a link to {(folder / name).readlink()}, which is not there. "
+                "Copy the whole folder that `otfair fit -o` wrote, or its files with `cp -L`."
+            ) from None
         raise TableError(
             f"there is {what}. Pass the folder that `otfair fit -o` or `otfair decide -o` wrote."
         ) from None

@@ -406,7 +406,16 @@ class OTFClassifier(FairClassifier):
         if self.standardize:
             share = weight / weight.sum()
             self._mean = share @ X
-            spread = np.sqrt(share @ (X - self._mean) ** 2)
+            with np.errstate(over="ignore", under="ignore"):
+                spread = np.sqrt(share @ (X - self._mean) ** 2)
+            range_of = X.max(0) - X.min(0)
+            lost = ~np.isfinite(spread) | ((spread == 0) & (range_of > 0) & (range_of < 1e-150))
+            if lost.any():
+                j = int(lost.argmax())
+                raise ValueError(
+                    f"the squares of the features overflow or vanish, as in column {j} with values "
+                    f"from {X[:, j].min():.3g} to {X[:, j].max():.3g}; rescale them."
+                )
             constant = spread <= 1e-12 * np.abs(X).max(0, initial=0.0)
             self._spread = np.where(constant, 1.0, spread)
 

@@ -15,7 +15,7 @@ import pandas as pd
 from otfair.tables._kinds import is_number
 
 PARTS = re.compile(r"([;|\t\r\n])")  # where a spreadsheet may begin a cell
-FORMULA = re.compile(r"[\s\0]*[=+\-@＝＋－＠]")
+FORMULA = re.compile(r"[\s\0\ufeff\u200b-\u200f\u2060]*[=+\-@＝＋－＠]")
 HARMLESS = re.compile(r"\s*[+-]*(?:[0-9.,]+(?:[eE][+-]?[0-9]+)?\s?%?)?\s*")
 
 

@@ -67,8 +67,26 @@ def _read(data: bytes, budget: Budget) -> tuple[pd.DataFrame, set[str]]:
 
     stored = file.read() if longest == 0 else pa.Table.from_batches(batches(), file.schema_arrow)
     # What pandas noted of its types is left aside: a file of any program is read alike.
-    frame = _without_decimals(stored).replace_schema_metadata(None).to_pandas()
+    frame = _to_pandas(_without_decimals(stored).replace_schema_metadata(None))
     return _with_index(frame, schema), set(text)
+
+
+def _to_pandas(table: Any) -> pd.DataFrame:
+    """Return a table for pandas; integers and truth values with gaps stay what they are.
+
+    By default they would become floats, in which long identifiers are no longer told apart.
+    """
+    import pyarrow as pa
+
+    sizes = (8, 16, 32, 64)
+    kept: dict[Any, Any] = {pa.bool_(): pd.BooleanDtype()}
+    kept |= {getattr(pa, f"int{s}")(): getattr(pd, f"Int{s}Dtype")() for s in sizes}
+    kept |= {getattr(pa, f"uint{s}")(): getattr(pd, f"UInt{s}Dtype")() for s in sizes}
+    frame: pd.DataFrame = table.to_pandas()
+    for c, column in zip(table.column_names, table.columns):
+        if column.null_count and column.type in kept:
+            frame[c] = table.select([c]).to_pandas(types_mapper=kept.get)[c]
+    return frame
 
 
 def _with_index(frame: pd.DataFrame, schema: Any) -> pd.DataFrame:

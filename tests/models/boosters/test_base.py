@@ -49,6 +49,10 @@ class Mean(Booster):
         return text == "mean"
 
     @classmethod
+    def rewritten(cls, text, levels):
+        return "mean"
+
+    @classmethod
     def from_text(cls, text, offset):
         return cls(None, offset)
 

@@ -54,7 +54,7 @@ class XGBoost(Booster):
         objective: OTFObjective | None,
         stopping: Stopping | None = None,
     ) -> Self:
-        xgboost, names = cls.package(), data.allowed_names("[]<")
+        xgboost, names = cls.package(), data.allowed_names("[]<\\")
         kinds = ["c" if category else "q" for category in data.categories]
 
         def rows_of(some: TreeData) -> Any:
