@@ -44,8 +44,9 @@ def typed(
     """
     texts = [text.strip() for text in distinct]
     # With a decimal comma a point separates thousands, as a comma does otherwise.
-    swap = str.maketrans({} if decimal == "." else {",": ".", ".": ","})
-    plain = {text: text.translate(swap) for text in texts if text not in MISSING}
+    swap = str.maketrans({",": ".", ".": ","})
+    written = texts if decimal == "." else [text.translate(swap) for text in texts]
+    plain = {text: number for text, number in zip(texts, written) if text not in MISSING}
     odd = {text: number for text, number in plain.items() if not NUMBER.fullmatch(number)}
     remark = ""
     if odd:
