@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from otfair._io.settings import as_real, check_real, check_seed, shown
+from otfair._io.settings import as_real, check_real, check_seed, check_whole, shown
 
 LIMITS = ("max_difference", "min_ratio", "min_rate")
 KNOWN = {"ties": ("together", "random"), "target": ("decisions", "scores")}
@@ -32,6 +32,8 @@ def check_settings(estimator: Any) -> None:
         for limit in given.values() if isinstance(given, Mapping) else [given]:
             if limit is not None:
                 check_real(name, limit, 0, 1)
+    if as_real(estimator.cv) is not None:
+        check_whole("cv", estimator.cv, 2)
     costs = estimator.cost_false_positive, estimator.cost_false_negative
     if costs == (None, None):
         check_real("threshold", estimator.threshold, 0, 1, "()")

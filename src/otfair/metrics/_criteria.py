@@ -176,7 +176,10 @@ class ViolationOf(FiguresCriterion):
         vectors, kept, _ = people.vectors(people.mass)
         self._names = [n for n, k in zip(people.names, kept.tolist()) if k]
         self._attributes = [a for (a, _), k in zip(people.compared, kept.tolist()) if k]
-        mass, self._vectors = people.mass.numpy(), vectors.numpy()
+        mass, rows = people.mass.numpy(), vectors.numpy()
+        # A correlation does not depend on the size of a row, whose square may be no number.
+        size = np.abs(rows).max(1, initial=0.0)
+        self._vectors = rows / np.exp2(np.floor(np.log2(np.where(size > 0, size, 1.0))))[:, None]
         self._strata = people.strata[kept].numpy().astype(np.float64)  # (d, K)
         self._size = self._strata @ mass
         self._mean = self._vectors @ mass / self._size  # of each row of G, and its variance
