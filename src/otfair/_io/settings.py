@@ -9,7 +9,7 @@ from typing import Any
 
 from otfair._io.arrays import ArgumentError
 
-EPSILONS = (1e-50, 1e50)  # smoothing within which costs divided by it stay finite
+EPSILONS = (1e-30, 1e50)  # smoothing within which costs divided by it stay finite
 LARGEST_COUNT = 2**31 - 1
 MOST_RESAMPLES = 1_000_000
 _SHORT = reprlib.Repr()
@@ -44,7 +44,7 @@ def check_real(
         if above and below:
             return number
     rule = _range(low, high, ends)
-    if 0 < low < 1e-30 and not (number or 0.0) > 0:  # whatever the ends, which few get near
+    if 0 < low <= 1e-30 and not (number or 0.0) > 0:  # whatever the ends, which few get near
         rule = "be positive"
     raise ArgumentError(name, f"must {rule}; received {shown(value)}.{hint}")
 

@@ -19,6 +19,7 @@ from sklearn.utils.validation import _check_y, check_is_fitted
 
 from otfair._io.arrays import Array, same_length
 from otfair._io.checks import LARGEST_LOGIT, check_classes, check_number, one_line, require
+from otfair._io.settings import LARGEST_COUNT, check_whole
 from otfair.geometry import Cost, CostFunction, Geometry, Scale
 from otfair.losses import loss_class
 from otfair.models._balance import Balance
@@ -269,6 +270,8 @@ class OTFBoostingClassifier(FairClassifier):
                 f"unknown booster {self.booster!r}; pass one of {', '.join(BOOSTERS)}."
             )
         check_common(self)
+        if self.n_jobs is not None:
+            check_whole("n_jobs", self.n_jobs, -LARGEST_COUNT)
         if self._more:
             self._check_more()
         self._objective()

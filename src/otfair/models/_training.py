@@ -291,8 +291,8 @@ def _refuse_diverged(logits: Tensor, when: str, rate: float) -> None:
     if wrong := int((~torch.isfinite(logits)).sum()):
         raise ValueError(
             f"training diverged: {when}, {wrong} of {len(logits)} logits are NaN or infinite. "
-            f"Lower `learning_rate`, which is {rate:g}; where that does not help, see "
-            "that `module` gives finite logits before training."
+            f"Lower `learning_rate`, which is {rate:g}, or a `balance` of your own; where that "
+            "does not help, see that `module` gives finite logits before training."
         )
 
 
