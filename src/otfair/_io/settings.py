@@ -68,7 +68,7 @@ def check_scale(value: Any) -> float:
     return check_real("scale", value, 1e-100, 1e100)
 
 
-def check_width(value: Any, name: str = "smoothing") -> float:
+def check_smoothing(value: Any, name: str = "smoothing") -> float:
     """Return how wide a kink is smoothed as a float: 0, or neither too narrow nor too wide."""
     number = as_real(value)
     if number != 0 and (number is None or not EPSILONS[0] <= number <= EPSILONS[1]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from otfair._io.settings import check_whole, check_width
+from otfair._io.settings import check_smoothing, check_whole
 from otfair.losses._base import Diagnostics, FairnessLoss, Sample
 from otfair.notions import Constraints, DemographicParity, Notion, People
 
@@ -49,7 +49,7 @@ class BarycenterLoss(FairnessLoss):
                 f"BarycenterLoss compares the scores of groups, so it serves demographic parity "
                 f"only; received {self.notion!r}. Use OTFLoss or NormLoss for other notions."
             )
-        self.p, self.smoothing = check_whole("p", p, 1, 2), check_width(smoothing)
+        self.p, self.smoothing = check_whole("p", p, 1, 2), check_smoothing(smoothing)
         if target not in ("pooled", "barycenter"):
             raise ValueError(f'`target` must be "pooled" or "barycenter"; received {target!r}.')
         if self.smoothing and self.p == 2:

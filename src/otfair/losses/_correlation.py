@@ -10,7 +10,7 @@ import math
 import torch
 from torch import Tensor
 
-from otfair._io.settings import check_width
+from otfair._io.settings import check_smoothing
 from otfair.losses._base import Diagnostics, FairnessLoss, Sample
 from otfair.notions import Constraints, Notion, People
 
@@ -58,7 +58,7 @@ class CorrelationLoss(FairnessLoss):
         pred_as_logit: bool = True,
     ) -> None:
         super().__init__(notion, pred_as_logit=pred_as_logit)
-        self.smoothing = check_width(smoothing)
+        self.smoothing = check_smoothing(smoothing)
 
     def _check_people(self, people: People) -> None:
         """Refuse rows of a user's own that a correlation can't speak of."""

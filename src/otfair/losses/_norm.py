@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from otfair._io.settings import check_whole, check_width
+from otfair._io.settings import check_smoothing, check_whole
 from otfair.losses._base import Diagnostics, FairnessLoss, Sample
 from otfair.notions import Constraints, Notion, Weigh
 
@@ -46,7 +46,7 @@ class NormLoss(FairnessLoss):
     ) -> None:
         super().__init__(notion, weigh=weigh, pred_as_logit=pred_as_logit)
         self.p = check_whole("p", p, 1, 2)
-        self.smoothing = check_width(smoothing)
+        self.smoothing = check_smoothing(smoothing)
 
     def _penalty(self, scores: Tensor, constraints: Constraints, sample: Sample) -> Tensor:
         on = scores.device
