@@ -7,6 +7,8 @@ import numbers
 import reprlib
 from typing import Any
 
+import numpy as np
+
 from otfair._io.arrays import ArgumentError
 
 EPSILONS = (1e-30, 1e50)  # smoothing within which costs divided by it stay finite
@@ -56,6 +58,12 @@ def check_whole(name: str, value: Any, low: int, high: int = LARGEST_COUNT) -> i
         ends = f"at least {low}, a whole number up to {high}"
         raise ArgumentError(name, f"must be {ends}; received {shown(value)}.")
     return int(value)
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Raise where a setting is neither True nor False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"`{name}` must be True or False; received {shown(value)}.")
 
 
 def check_epsilon(value: Any, hint: str = "") -> float:

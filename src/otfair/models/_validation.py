@@ -18,6 +18,7 @@ from otfair._io.arrays import ArgumentError, Array, is_tensor, same_length
 from otfair._io.settings import (
     EPSILONS,
     as_real,
+    check_flag,
     check_real,
     check_scale,
     check_seed,
@@ -114,8 +115,7 @@ def chosen_weigh(weigh: str | None, regularizer: str | FairnessLoss, people: Peo
 
 def check_bounded(bounded: Any, regularizer: str | FairnessLoss) -> None:
     """Raise unless `bounded` is yes or no, and yes only for a cost that knows bounds."""
-    if not isinstance(bounded, bool | np.bool_):
-        raise TypeError(f"`bounded` must be True or False; received {bounded!r}.")
+    check_flag("bounded", bounded)
     if bounded and isinstance(regularizer, OTFLoss) and not regularizer.bounded:
         raise ValueError(
             "`bounded` is True, but `regularizer` was made without; pass `bounded=True` to that "

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from otfair._io.arrays import Array, to_vector
-from otfair._io.settings import check_epsilon
+from otfair._io.settings import check_epsilon, check_flag
 from otfair.geometry import Geometry
 from otfair.notions import Constraints
 from otfair.transport._bounded import BoundedProblem, solve_bounded
@@ -301,7 +301,7 @@ def _smooth_problem(
 
 
 def _solve_exact(problem: TransportProblem, slack: np.ndarray, bounded: bool) -> Transport:
-    _check_bounded(bounded)
+    check_flag("bounded", bounded)
     if bounded:
         return solve_exact_bounded(problem, slack)
     return solve_exact(problem.with_slack(slack))
@@ -344,13 +344,8 @@ def _solve(
     return _checked(transport, throw)
 
 
-def _check_bounded(bounded: Any) -> None:
-    if not isinstance(bounded, bool | np.bool_):
-        raise TypeError(f"`bounded` must be True or False; received {bounded!r}.")
-
-
 def _solver(solver: Solver, options: dict[str, Any], bounded: bool) -> Method:
-    _check_bounded(bounded)
+    check_flag("bounded", bounded)
     known: dict[Any, Method] = {"newton": Newton(), "coordinate": Coordinate()}
     method = solver if isinstance(solver, (Newton, Coordinate)) else known.get(solver)
     if method is None:
