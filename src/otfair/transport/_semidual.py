@@ -121,20 +121,20 @@ class SemiDual:
 
     def curvature(self, point: Point) -> np.ndarray:
         """Minus the Hessian: sum_i m_i Cov_{p_i}(g) / tau, (d, d)."""
-        V, f, own, mass = self.problem.vectors, point.f, point.reference.own, self.problem.mass
-        d = len(V) if own is None else len(V) - own.shape[0]
+        V, f, root = self.problem.vectors, point.f, self.problem.mass**0.5
+        K = len(point.reference.share)
+        d = len(V) - len(f) + K
         mean = point.reference.mean(V[:d] * point.ratio)  # (d, n), times the total
-        rooted = mean * (mass**0.5 / point.total)
-        H = (V[:d] * f) @ V[:d].T - to_numpy(rooted @ rooted.T)
-        if own is not None:  # the rows of places are shares themselves
-            K, place = len(point.reference.share), _larger(point.own, LEAST_SHARE)
-            sent = _with_data(place, place.data * mass[place.indices])
-            whole = np.zeros((len(V), len(V)))
+        rooted = mean * (root / point.total)
+        H = (V[:d] * f) @ V[:d].T
+        if point.reference.own is None:
+            H -= to_numpy(rooted @ rooted.T)
+        else:  # the rows of places are shares themselves
+            whole = np.diag(np.append(np.zeros(d), f[K:]))
             whole[:d, :d] = H
-            whole[d:, d:] = np.diag(f[K:]) - _product(place, mass)
-            whole[:d, d:] = V[:d, K:] * f[K:] - (sent @ (mean / point.total).T).T
+            whole[:d, d:] = V[:d, K:] * f[K:]
             whole[d:, :d] = whole[:d, d:].T
-            H = whole
+            H = whole - _squares(rooted, _larger(point.own, LEAST_SHARE, root))
         return np.asarray(0.5 * (H + H.T) / self.tau)
 
     def _refer(self, shift: np.ndarray) -> Reference:
@@ -157,23 +157,23 @@ class SemiDual:
         return Reference(share, xp.log(total) + top, shift, own=own)
 
 
-def _product(matrix: sp.csr_array, weight: np.ndarray) -> np.ndarray:
-    """M diag(weight) M' of a matrix (a, n), by whichever way is faster."""
-    in_column = np.bincount(matrix.indices)
-    size = matrix.shape[0] * matrix.shape[1]
-    if size <= MOST_DENSE and FASTER * (in_column @ in_column) > matrix.shape[0] * size:
-        rooted = _with_data(matrix, matrix.data * weight[matrix.indices] ** 0.5).toarray()
-        return np.asarray(rooted @ rooted.T)
-    scaled = _with_data(matrix, matrix.data * weight[matrix.indices])
-    return np.asarray((scaled @ matrix.T).toarray())
+def _squares(rows: np.ndarray, places: sp.csr_array) -> np.ndarray:
+    """M M' of dense rows (d, n) above sparse ones (a, n), by whichever way is faster."""
+    (a, n), in_column = places.shape, np.bincount(places.indices)
+    if a * n <= MOST_DENSE and FASTER * (in_column @ in_column) > a * a * n:
+        whole = np.concatenate([rows, places.toarray()])
+        return np.asarray(whole @ whole.T)
+    mixed = places @ rows.T
+    return np.block([[rows @ rows.T, mixed.T], [mixed, (places @ places.T).toarray()]])
 
 
 def _with_data(matrix: sp.csr_array, data: np.ndarray) -> sp.csr_array:
     return sp.csr_array((data, matrix.indices, matrix.indptr), matrix.shape)
 
 
-def _larger(matrix: sp.csr_array, least: float) -> sp.csr_array:
-    """Return the entries above a number."""
-    some = matrix.data > least
-    ends = np.append(0, np.cumsum(some))[matrix.indptr]
-    return sp.csr_array((matrix.data[some], matrix.indices[some], ends), matrix.shape)
+def _larger(matrix: sp.csr_array, least: float, factor: np.ndarray) -> sp.csr_array:
+    """Return the entries above a number, times a factor for each column."""
+    some = (matrix.data > least).nonzero()[0]
+    column = matrix.indices[some]
+    ends = np.searchsorted(some, matrix.indptr)
+    return sp.csr_array((matrix.data[some] * factor[column], column, ends), matrix.shape)
