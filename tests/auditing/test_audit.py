@@ -246,7 +246,7 @@ def test_notions_that_compare_no_groups_are_refused(data):
         ({"threshold": 2}, "`threshold`"),
         ({"epsilon": 0}, "`epsilon`"),
         ({"n_bootstrap": -1}, "`n_bootstrap`"),
-        ({"reference": 0}, "`reference`"),
+        ({"receivers": 0}, "`receivers`"),
         ({"random_state": -1}, "`random_state` .* must be a whole number from 0 on.* such as 0"),
         ({"random_state": None}, "`random_state`"),
     ],

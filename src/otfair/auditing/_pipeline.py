@@ -52,7 +52,7 @@ def audit(
     epsilon: float = 1e-3,
     n_bootstrap: int = 200,
     random_state: int = 0,
-    reference: int | None = None,
+    receivers: int | None = None,
     bounded: bool | None = None,
     title: str = "",
     verbose: bool = False,
@@ -94,7 +94,7 @@ def audit(
         Resamples of people for the intervals.
     random_state : int, default=0
         Seed of resamples and reference samples.
-    reference : int, default=None
+    receivers : int, default=None
         How many people may receive score. Where they are fewer than all, they are a sample, and the
         result says what this adds to the cost. By default all of up to 50 000 people, and of n more
         the largest power of two below 2.5e9 / n, but no fewer than 512: of a million, 2048. The
@@ -125,7 +125,7 @@ def audit(
     1      equalized_odds       sex       0.33   0.09      0.28
     """
     started = time.perf_counter()
-    _check_settings(threshold, epsilon, n_bootstrap, random_state, reference)
+    _check_settings(threshold, epsilon, n_bootstrap, random_state, receivers)
     given = {
         "scores": scores, "X": X, "sensitive_features": sensitive_features, "labels": labels,
         "sample_weight": sample_weight, "control_features": control_features,
@@ -146,7 +146,7 @@ def audit(
         distances = near_people = None
         if features is not None:
             distances = Distances(
-                data, features, epsilon=epsilon, seed=random_state, reference=reference,
+                data, features, epsilon=epsilon, seed=random_state, reference=receivers,
                 verbose=verbose,
             )  # fmt: skip
             near_people = Neighbourhood(data, features, distances.scale, random_state)
@@ -190,7 +190,7 @@ def audit(
             "epsilon": float(epsilon),
             "n_bootstrap": int(n_bootstrap),
             "random_state": int(random_state),
-            "reference": None if distances is None else distances.size or len(data),
+            "receivers": None if distances is None else distances.size or len(data),
             "bounded": within,
             "skip_unscored": bool(skip_unscored),
             "notions": sorted({c.notion.name for c in comparisons}),
@@ -219,13 +219,13 @@ def _all_names(*chosen: Columns) -> list[str | int]:
 
 def _check_settings(
     threshold: float, epsilon: float, n_bootstrap: int, random_state: int,
-    reference: int | None,
+    receivers: int | None,
 ) -> None:  # fmt: skip
     check_real("threshold", threshold, 0, 1)
     check_epsilon(epsilon)
     check_whole("n_bootstrap", n_bootstrap, 0, MOST_RESAMPLES)
-    if reference is not None:
-        check_whole("reference", reference, 1)
+    if receivers is not None:
+        check_whole("receivers", receivers, 1)
     whole = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool)
     if not whole or random_state < 0:
         raise ValueError(

@@ -88,7 +88,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "audited")  # fmt: skip
     add("--bootstrap", type=count, default=200, metavar="N",
         help="resamples of people for intervals (default 200)")  # fmt: skip
-    add("--reference", type=whole, metavar="N", help="how many people may receive score; of fewer "
+    add("--receivers", type=whole, metavar="N", help="how many people may receive score; of fewer "
         "than all, what sampling adds is estimated (default: all of up to 50 000, of a million "
         "2048)")  # fmt: skip
     add("--bounded", action=argparse.BooleanOptionalAction, default=None,
@@ -151,7 +151,7 @@ def run(options: argparse.Namespace) -> Outcome:
             keep=kept if options.features is not None else (),
             n_bootstrap=options.bootstrap,
             random_state=options.seed,
-            reference=options.reference,
+            receivers=options.receivers,
             bounded=options.bounded,
             verbose=True,
         )
