@@ -1,6 +1,8 @@
 """Audits: how unfair scores are, to whom, and what it would take, as tables, JSON and a page."""
 
 from otfair.auditing._audit import Audit
+from otfair.auditing._baseline import Figures, read_baseline
+from otfair.auditing._changes import Change, Changes, compare_figures
 from otfair.auditing._features import NO_DISTANCES
 from otfair.auditing._limits import Limit
 from otfair.auditing._pipeline import audit

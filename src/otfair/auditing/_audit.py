@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pandas as pd
 
 from otfair._io.files import write_bytes
 from otfair._io.rendering import to_json
+from otfair.auditing._baseline import FORMAT, Figures, read_baseline
+from otfair.auditing._changes import Changes, compare_figures
 from otfair.auditing._features import Features
 from otfair.auditing._reading import AuditData
 from otfair.auditing._results import (
@@ -41,6 +44,8 @@ class Audit:
     features: Features | None
     #: Where the rows are in a file; without one they are counted from 0.
     places: Places | None = None
+    #: What changed since an earlier audit, for the page and the JSON to tell.
+    changed: Changes | None = None
 
     def __repr__(self) -> str:
         return (
@@ -94,6 +99,55 @@ class Audit:
             f"no finding is of notion {notion!r} and attribute {attribute!r}; there are {found}."
         )
 
+    def changes(self, baseline: Audit | Figures | str | Path) -> Changes:
+        """Compare with an earlier audit of other people, such as last year's.
+
+        A figure changed beyond chance where the intervals of both audits leave less than 5 % for no
+        change, by Holm's correction for all figures of its family: those of unfairness, and those
+        of groups.
+
+        Parameters
+        ----------
+        baseline : Audit, str or Path
+            The earlier audit, or the file that its `to_json` wrote; or that file as it was read by
+            `otfair.auditing.read_baseline`.
+
+        Returns
+        -------
+        Changes
+            Each figure before and after, and what could not be compared.
+
+        Examples
+        --------
+        >>> import dataclasses, otfair
+        >>> def audited(seed, power):
+        ...     loans = otfair.make_synthetic(n=800, seed=seed)
+        ...     scores, sex = loans.truth.scores**power, loans.sensitive_features["sex"]
+        ...     return otfair.audit(scores, sensitive_features=sex)
+        >>> last_year, this_year = audited(seed=0, power=1), audited(seed=1, power=2)
+        >>> changes = this_year.changes(last_year)
+        >>> changes.to_frame()[["group", "figure", "before", "after", "beyond"]].round(2)
+                group          figure  before  after  beyond
+        0                decision gap    0.30   0.18    True
+        1                   score gap    0.22   0.18   False
+        2                   violation    0.36   0.32   False
+        3    sex=Male      mean score    0.48   0.32    True
+        4    sex=Male  selection_rate    0.48   0.27    True
+        5  sex=Female      mean score    0.27   0.13    True
+        6  sex=Female  selection_rate    0.18   0.09    True
+        >>> changes.worse
+        ()
+        >>> told = dataclasses.replace(this_year, changed=changes)    # its page tells of them
+        """
+        if isinstance(baseline, Audit):
+            baseline = baseline._figures()
+        elif not isinstance(baseline, Figures):
+            baseline = read_baseline(baseline)
+        return compare_figures(baseline, self._figures())
+
+    def _figures(self) -> Figures:
+        return read_baseline(json.loads(self.to_json()))
+
     def to_json(self, path: str | Path | None = None) -> str:
         """Return everything but the people as JSON, and write it to a file if one is named.
 
@@ -117,12 +171,15 @@ class Audit:
             findings.append(out)
         curves = [asdict(curve) for curve in self.curves]
         found = {
+            "format": FORMAT,
             "worst": self.worst,
             "statuses": [asdict(status) for status in self.statuses],
             "decisions": [asdict(one) for one in self.decisions],
             "findings": findings,
             "curves": curves,
         }
+        if self.changed is not None:
+            found["changes"] = asdict(self.changed) | {"sentences": self.changed.sentences()}
         return _written(path, to_json(found | {"record": asdict(self.record)}, indent=1))
 
     def to_html(self, path: str | Path | None = None) -> str:

@@ -66,6 +66,6 @@ def _stands(violation: Violation, limit: Limit) -> tuple[Estimate, bool, bool]:
         return figure, beyond, beyond and (not measured or most < limit.bound)
     figure, chance = violation.rate_difference, violation.rate_chance
     if limit.criterion == "violation":
-        figure, chance = violation.value, violation.chance
+        figure, chance = violation.among_large, violation.chance
     beyond, measured = figure.value > limit.bound, chance == chance
     return figure, beyond, beyond and (not measured or figure.value - chance > limit.bound)

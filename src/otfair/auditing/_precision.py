@@ -49,12 +49,8 @@ def measure_precision(
     compared = (positive[0, 0] > 0) & (positive[0, 0] < W[0, 0])  # who have both labels
     among, rate = precision[:, 0, compared], comparison.rate
     off = among[1:] - among[:1]
-    if not compared.any() or (rate is None and compared.sum() < 2):
-        value, chance = np.zeros(len(sums)), np.zeros(len(off))
-    elif rate is None:
-        value, chance = np.ptp(among, axis=1), np.ptp(off, axis=1)
-    else:
-        value, chance = np.abs(among - rate).max(1), np.abs(off).max(1)
+    value = _furthest(among, rate)
+    chance = _furthest(off, None if rate is None else 0.0)
     whole = held[0].sum() / score[0].sum() if rate is None else rate
     far = np.where(compared, np.abs(precision[0, 0] - whole), -1.0)
     sizes = np.bincount(codes, minlength=G)
@@ -74,9 +70,8 @@ def measure_precision(
 
     groups = {g: group(g) for g in np.flatnonzero(sizes).tolist()}
     large = np.array([[g in groups and not groups[g].small for g in range(G)]])
-    precision_difference, precision_ratio, _ = spread(
-        precision, comparable(large & compared, compared[None])
-    )
+    enough = comparable(large & compared, compared[None])
+    precision_difference, precision_ratio, _ = spread(precision, enough)
     rate_difference, rate_ratio, rate_chance = spread(
         right_share, comparable(large, sizes[None] > 0)
     )
@@ -90,4 +85,14 @@ def measure_precision(
         rate_ratio=rate_ratio,
         rate_chance=rate_chance,
         groups=tuple(groups.values()),
+        among_large=estimate(_furthest(precision[:, 0, enough[0]], rate), 0.0, 1.0),
+    )
+
+
+def _furthest(precision: np.ndarray, rate: float | None) -> np.ndarray:
+    """Return how far the precisions of groups, (R, G), are apart, or from a rate; 0 of none."""
+    if precision.shape[1] < (2 if rate is None else 1):
+        return np.zeros(len(precision))
+    return np.asarray(
+        np.ptp(precision, axis=1) if rate is None else np.abs(precision - rate).max(1)
     )

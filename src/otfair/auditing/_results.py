@@ -75,6 +75,9 @@ class Violation:
     #: How far `rate_difference` may be off by chance, as `chance` says it of `value`.
     rate_chance: float
     groups: tuple[Group, ...]  #: The figures of each group.
+    #: The same as `value`, groups too small to say left out as they are of differences: what limits
+    #: are held against.
+    among_large: Estimate
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -82,6 +82,7 @@ def measure_violation(
     for cell, one in groups.items():
         large[cell] = not one.small
     large = comparable(large, sizes > 0)
+    judged = np.where(large, rows, 0.0) if s is None else rows
     mean_difference, mean_ratio, _ = spread(mean, large)
     rate_difference, _, rate_chance = spread(rate, large)
     rate_ratio = spread(1 - rate if favourable == 0 else rate, large)[1]
@@ -95,6 +96,7 @@ def measure_violation(
         rate_ratio=rate_ratio,
         rate_chance=rate_chance,
         groups=tuple(groups.values()),
+        among_large=estimate(np.abs(judged).max((1, 2)), 0.0, 1.0),
     )
 
 

@@ -8,6 +8,8 @@ a network (or JSON, if the name ends so), and prints a summary.
   otfair audit scores.csv --score p --sensitive age:continuous --fail-above 0.05
   otfair audit scores.csv --score p --sensitive sex --control area --weight w
   otfair audit out.csv --score decision --label y --sensitive sex --max-difference 0.05
+  otfair audit scores.csv --score p --label y --sensitive sex --fail-above equalized_odds:0.1
+  otfair audit new.csv --score p --sensitive sex --baseline old.json --fail-on-change
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ import numpy as np
 import pandas as pd
 
 from otfair._io.arrays import ArgumentError
-from otfair.auditing import NO_DISTANCES, Audit, Limit, Places, audit, status_sentence
+from otfair.auditing import NO_DISTANCES, Audit, Places, audit, status_sentence
+from otfair.cli._changes import add_baseline, read_earlier, with_changes
 from otfair.cli._columns import (
     continuous_names,
     kind_names,
@@ -35,10 +38,17 @@ from otfair.cli._columns import (
     say_kinds,
     split_names,
 )
+from otfair.cli._gates import (
+    TOO_UNFAIR,
+    add_gates,
+    audited_notions,
+    check_needs,
+    gate_notes,
+    limits,
+)
 from otfair.cli._names import read_names
 from otfair.cli._options import (
     Outcome,
-    UsageError,
     add_notion,
     add_people,
     add_reading,
@@ -49,10 +59,8 @@ from otfair.cli._options import (
 )
 from otfair.cli._output import output_file, text_table
 from otfair.cli._task import described, load, read_label, refuse_numbers, remarks
-from otfair.notions import NOTIONS
 from otfair.tables import Table, TableError, positive_value
 
-TOO_UNFAIR = 3
 SHOWN = {  # columns of the summary that are printed, and what to call them
     "notion": "notion",
     "attribute": "attribute",
@@ -95,13 +103,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         '{"sex": {"1": "men"}}, or a table of column, code, name')  # fmt: skip
     add("--min-group", type=whole, default=30, metavar="N",
         help="groups of fewer people are too small to say (default 30)")  # fmt: skip
-    fails = f"exit with {TOO_UNFAIR} if, by more than chance explains,"
-    add("--max-violation", "--fail-above", type=unit, metavar="V",
-        help=f"{fails} a violation is above this")  # fmt: skip
-    add("--max-difference", type=unit, metavar="D", help=f"{fails} the rates of positive decisions "
-        "in two groups differ by more, for a notion that is audited")  # fmt: skip
-    add("--min-ratio", type=unit, metavar="R",
-        help=f"{fails} the ratio of two groups' rates is below this")  # fmt: skip
     add("--bootstrap", type=count, default=200, metavar="N",
         help="resamples of people for intervals (default 200)")  # fmt: skip
     add("--receivers", type=whole, metavar="N", help="how many people may receive score; of fewer "
@@ -114,21 +115,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--title", metavar="TEXT", help="of the report (default: the score and the table)")
     add("-o", "--output", type=Path, metavar="FILE",
         help="the page; without it, the summary alone")  # fmt: skip
+    add_gates(parser)
+    add_baseline(parser)
 
 
 def run(options: argparse.Namespace) -> Outcome:
     """Read, audit, write."""
-    asked = [notion for notion in NOTIONS if notion.name in (options.notion or ())]
-    for notion in sorted(asked, key=lambda notion: notion.name):
-        if notion.needs_control and not options.control:
-            raise UsageError(
-                f"--notion {notion.name} needs --control: the columns to compare within"
-            )
-        if notion.reads_labels and options.label is None:
-            raise UsageError(f"--notion {notion.name} needs --label: the column of outcomes")
+    check_needs(options)
+    notions = audited_notions(options)
+    earlier = read_earlier(options)
     table, _ = load(options)
     sensitive = read_sensitive(table, options.sensitive)
-    refuse_numbers(options.notion or (), sensitive)
+    refuse_numbers(notions or (), sensitive)
     single = {option: getattr(options, option) for option in ("score", "label", "weight")}
     taken = [
         *(require_columns(table, [c], f"--{o}")[0] for o, c in single.items() if c is not None),
@@ -147,6 +145,7 @@ def run(options: argparse.Namespace) -> Outcome:
     labels, outcome, notes = _labels(table.frame, options)
     kept = [c for c in features if c not in dropped]
     notes += [] if kept else [NO_DISTANCES]
+    notes += gate_notes(options)
     writing: Any = contextlib.nullcontext()
     if options.output is not None:  # what can't be written is said before the work is done
         writing = output_file(options.output, options.table)
@@ -158,7 +157,7 @@ def run(options: argparse.Namespace) -> Outcome:
             sensitive_features=sensitive,
             labels=labels,
             positive_label=outcome,
-            notions=list(dict.fromkeys(options.notion)) if options.notion else None,
+            notions=notions,
             threshold=options.threshold,
             skip_unscored=options.skip_unscored,
             sample_weight=read_weight(table, options.weight),
@@ -174,17 +173,20 @@ def run(options: argparse.Namespace) -> Outcome:
             cross=[split_names([text], sensitive.columns) for text in options.cross],
             names=None if options.names is None else read_names(options.names),
             min_people=options.min_group,
-            limits=_limits(options),
+            limits=limits(options),
             verbose=True,
         )
         title = options.title or f"{options.score} of {Path(table.source).name}"
         numbers = dict.fromkeys([*kept, options.score, options.weight, *sensitive.columns])
         found = described(found, table, title, remarks(table, numbers))
         found = replace(found, places=_places(table))
+        if earlier is not None:
+            found = replace(found, changed=found.changes(earlier))
         if part is not None:
             text = found.to_json() if part.suffix == ".json" else found.to_html()
             part.write_bytes(text.encode())
-    return _outcome(found, table.source, sensitive, notes, options)
+    said = _outcome(found, table.source, sensitive, notes, options)
+    return with_changes(said, found, options)
 
 
 def _audited(options: argparse.Namespace, *given: Any, **settings: Any) -> Audit:
@@ -202,16 +204,6 @@ def _audited(options: argparse.Namespace, *given: Any, **settings: Any) -> Audit
     except ArgumentError as error:
         option = names.get(error.argument, f"`{error.argument}`")
         raise TableError(f"{option} {error.problem}") from error
-
-
-def _limits(options: argparse.Namespace) -> list[Limit]:
-    """Return the limits that were set."""
-    given = {
-        "violation": options.max_violation,
-        "difference": options.max_difference,
-        "ratio": options.min_ratio,
-    }
-    return [Limit(criterion=c, bound=bound) for c, bound in given.items() if bound is not None]
 
 
 def _reference(given: list[str], sensitive: pd.DataFrame) -> Any:

@@ -28,7 +28,7 @@ from otfair.metrics._neighbours import (
     neighbour_gap_by_group,
 )
 from otfair.metrics._precision import PrecisionDifferenceOf
-from otfair.metrics._rates import Rate, Spread, group_rates, spread_of
+from otfair.metrics._rates import NORMAL, Rate, Spread, group_rates, spread_of
 from otfair.metrics._scorers import (
     FairnessScorer,
     demographic_parity_difference_scorer,
