@@ -12,8 +12,10 @@ import pandas as pd
 from otfair._io.files import write_bytes
 from otfair._io.rendering import to_json
 from otfair.auditing._baseline import FORMAT, Figures, read_baseline
+from otfair.auditing._card import card
 from otfair.auditing._changes import Changes, compare_figures
 from otfair.auditing._features import Features
+from otfair.auditing._mlflow import log
 from otfair.auditing._reading import AuditData
 from otfair.auditing._results import (
     SHOWN_PAIRS,
@@ -196,6 +198,47 @@ class Audit:
             The page.
         """
         return _written(path, page(self))
+
+    def to_card(self, path: str | Path | None = None, command: str = "") -> str:
+        """Return a model card in Markdown, and write it if a file is named.
+
+        It says what was audited, how each group is decided, how unfair the scores are, how that
+        stands to the limits that were set, what the audit can't tell, and how to repeat it.
+
+        Parameters
+        ----------
+        path : str or Path, default=None
+            The file, replaced as a whole or not at all.
+        command : str, default=""
+            The command line that made the audit, to be shown.
+
+        Returns
+        -------
+        str
+            The card.
+        """
+        return _written(path, card(self, command))
+
+    def log_mlflow(self, *, run_id: str | None = None, prefix: str = "") -> str:
+        """Log figures as metrics, settings as parameters, and page and JSON as artifacts to MLflow.
+
+        Metrics have plain names, such as ``sex.demographic_parity.violation`` or
+        ``sex.Female.selection_rate``, and the ends of their intervals ``.low`` and ``.high`` behind
+        these. It needs MLflow, which the extra ``mlflow`` installs.
+
+        Parameters
+        ----------
+        run_id : str, default=None
+            The run to log to; by default the active one, or a new one where none is.
+        prefix : str, default=""
+            Put before all names, such as ``"test/"``, for a second audit in one run.
+
+        Returns
+        -------
+        str
+            The id of the run.
+        """
+        return log(self, run_id, prefix)
 
     def _repr_html_(self) -> str:
         return notebook_cell(self)

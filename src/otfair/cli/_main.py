@@ -98,6 +98,7 @@ def _main(arguments: Sequence[str]) -> int:
         raise LostOutputError(f"standard output is closed. {REDIRECT}")
     try:
         options = _parser(arguments).parse_args(arguments)
+        options.arguments = list(arguments)
     except SystemExit:
         _flush()  # the help
         raise

@@ -19,6 +19,7 @@ import contextlib
 import json
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,7 @@ from otfair.cli._gates import (
 from otfair.cli._names import read_names
 from otfair.cli._options import (
     Outcome,
+    UsageError,
     add_notion,
     add_people,
     add_reading,
@@ -115,6 +117,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--title", metavar="TEXT", help="of the report (default: the score and the table)")
     add("-o", "--output", type=Path, metavar="FILE",
         help="the page; without it, the summary alone")  # fmt: skip
+    add("--card", type=Path, metavar="FILE", help="a model card in Markdown, too")
     add_gates(parser)
     add_baseline(parser)
 
@@ -149,7 +152,7 @@ def run(options: argparse.Namespace) -> Outcome:
     writing: Any = contextlib.nullcontext()
     if options.output is not None:  # what can't be written is said before the work is done
         writing = output_file(options.output, options.table)
-    with writing as part:
+    with writing as part, _card_file(options) as card:
         found = _audited(
             options,
             read_scores(table, options.score, options.skip_unscored, labels, outcome),
@@ -185,6 +188,9 @@ def run(options: argparse.Namespace) -> Outcome:
         if part is not None:
             text = found.to_json() if part.suffix == ".json" else found.to_html()
             part.write_bytes(text.encode())
+        if card is not None:
+            command = " ".join(map(quote, ["otfair", *options.arguments]))
+            card.write_bytes(found.to_card(command=command).encode())
     said = _outcome(found, table.source, sensitive, notes, options)
     return with_changes(said, found, options)
 
@@ -220,6 +226,15 @@ def _reference(given: list[str], sensitive: pd.DataFrame) -> Any:
             return text
         by_column[column] = group
     return by_column or None
+
+
+def _card_file(options: argparse.Namespace) -> Any:
+    """Return what yields the file of the model card, if one is named."""
+    if options.card is None:
+        return contextlib.nullcontext()
+    if options.output is not None and options.card.resolve() == options.output.resolve():
+        raise UsageError(f"--card and -o both name {options.card}; choose two files")
+    return output_file(options.card, options.table)
 
 
 def _places(table: Table) -> Places:
