@@ -16,7 +16,7 @@ from . import (
     tradeoff as tradeoff,
     transport as transport,
 )
-from .auditing import Audit as Audit, audit as audit
+from .auditing import Audit as Audit, audit as audit, compare_audits as compare_audits
 from .datasets import (
     Dataset as Dataset,
     DatasetError as DatasetError,

@@ -3,6 +3,7 @@
 from otfair.auditing._audit import Audit
 from otfair.auditing._baseline import Figures, read_baseline
 from otfair.auditing._changes import Change, Changes, compare_figures
+from otfair.auditing._comparison import Compared, Comparison, Move, compare_audits
 from otfair.auditing._features import NO_DISTANCES
 from otfair.auditing._limits import Limit
 from otfair.auditing._pipeline import audit
@@ -26,5 +27,6 @@ from otfair.auditing._results import (
     Status,
     Violation,
 )
+from otfair.auditing.report._compared import comparison_sentences
 from otfair.auditing.report._words import status_sentence
 from otfair.metrics import Estimate

@@ -124,7 +124,7 @@ def compare_figures(before: Figures, after: Figures) -> Changes:
         {group for groups in one.groups.values() for group in groups} for one in (before, after)
     ]
     return Changes(
-        since=" of ".join(part for part in (before.title, before.made) if part),
+        since=", ".join(part for part in (before.title, before.made) if part),
         changes=tuple(sorted(compared, key=lambda c: (c.figure not in UNFAIRNESS, c.p_value))),
         settings=differing,
         gone=tuple(sorted(sides[0] - sides[1])),

@@ -100,6 +100,26 @@ def measure_violation(
     )
 
 
+def correlation_rows(data: AuditData, comparison: Comparison, counts: np.ndarray) -> np.ndarray:
+    """Return the correlation of scores with each group, or with a number, (R, S, G or 1)."""
+    h, w, s, strata = data.scores, data.weight, comparison.numbers, comparison.strata.codes
+    G, S = len(comparison.groups.values), len(comparison.strata.names)
+    cells = np.where(strata >= 0, strata * G + comparison.groups.codes, -1)
+    _, z = _centred(h, w, strata, S)
+    A = by_cell(cells, S * G, w, w * z, w * z**2)
+    if s is not None:
+        _, s = _centred(s / np.abs(s).max(), w, strata, S)
+        A = sp.csr_array(sp.vstack([A, by_cell(strata, S, w * s, w * s**2, w * s * z)]))
+    sums, cut = resample(A, counts), 3 * S * G
+    W, first, second = np.moveaxis(sums[:, :cut].reshape(len(sums), 3, S, G), 1, 0)
+    least = ROUNDING * float(np.abs(h).max()) ** 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if s is None:
+            return _group_correlations(W, first, second, least)
+        moments = np.moveaxis(sums[:, cut:].reshape(len(sums), 3, S), 1, 0)
+        return _correlations(W, first, second, moments, least)[..., None]
+
+
 def is_small(people: int, rate: Estimate, min_people: int = MIN_PEOPLE) -> bool:
     """Whether a group has too few people to say, by their number and the interval of its rate."""
     unknown = rate.value != rate.value

@@ -29,6 +29,7 @@ SUMMARIES = {  # of the commands, in the order of the help
     "decide": "make fair decisions from the scores of any model",
     "curve": "draw fairness against predictive power",
     "audit": "tell how unfair the scores of a table are, and to whom",
+    "compare": "compare models: gaps, and who gains and who loses",
     "data": "list, find, download and verify the datasets, or write a sample",
     "reproduce": "run the paper's experiments on the real data",
 }
