@@ -162,6 +162,7 @@ def test_without_resamples_chance_is_not_known(two):
         bare.changes(two[0])
 
 
+@pytest.mark.slow
 def test_an_attribute_of_numbers_has_a_violation():
     rng = np.random.default_rng(0)
     audits = []

@@ -81,6 +81,7 @@ class Comparison:
     figures: tuple[Compared, ...]  #: Figures of all people, of attributes and of groups.
     moves: tuple[Move, ...]  #: Who gains and who loses; none where people differ.
     notes: tuple[str, ...]  #: What readers should know.
+    settings: dict[str, object]  #: What was set, versions, and the checksum of each model's data.
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each figure.
@@ -241,6 +242,14 @@ def compare_audits(audits: Mapping[str, Audit], *, paired: bool | None = None) -
         figures=_compared(shared, samples),
         moves=tuple(moves),
         notes=tuple(notes),
+        settings={
+            "thresholds": [one["threshold"] for one in settings],
+            "n_bootstrap": size,
+            "random_state": seed,
+            "min_people": settings[0]["min_people"],
+            "otfair": found[0].record.versions["otfair"],
+            "checksums": [audit.record.checksum for audit in found],
+        },
     )
 
 
