@@ -66,8 +66,8 @@ def _about(audit: Audit) -> str:
     record = audit.record
     return (
         f"An audit of {record.rows_used:,} people, scored by {escaped(record.score)}, for "
-        f"{attributes}; made with otfair {escaped(record.versions['otfair'])} on "
-        f"{escaped(record.made)}."
+        f"{attributes}; made with otfair {record.versions['otfair']} on "
+        f"{record.made}."
     )
 
 
