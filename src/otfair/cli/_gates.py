@@ -58,8 +58,8 @@ def add_gates(parser: argparse.ArgumentParser) -> None:
     """Add the limits that decide the exit code."""
     add = parser.add_argument_group(
         "gates",
-        f"Each exits with {TOO_UNFAIR} where a limit is exceeded by more than chance explains, in "
-        "groups of --min-group people or more. It judges the notions that --notion and --control "
+        f"Each exits with {TOO_UNFAIR} where a limit is exceeded by more than chance explains, in\n"
+        "groups of --min-group people or more. It judges the notions that --notion and --control\n"
         "ask for; without --notion, demographic parity alone, though others are audited.",
     ).add_argument
     add("--fail-above", type=gate, action="append", default=[], metavar="[NOTION:][CRITERION=]V",
