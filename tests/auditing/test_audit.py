@@ -247,6 +247,7 @@ def test_notions_that_compare_no_groups_are_refused(data):
         ({"epsilon": 0}, "`epsilon`"),
         ({"n_bootstrap": -1}, "`n_bootstrap`"),
         ({"reference": 0}, "`reference`"),
+        ({"time_budget": 60}, "`time_budget` is gone.*Pass `reference`"),
         ({"random_state": -1}, "`random_state` .* must be a whole number from 0 on.* such as 0"),
         ({"random_state": None}, "`random_state`"),
     ],

@@ -282,6 +282,7 @@ def test_scores_alone_and_from_standard_input(monkeypatch):
         ({"granted": None}, [], ["--label granted: the column is empty"]),
         ({"granted": "yes"}, [], ["two values"]),
         ({"sex": "Female"}, [], ["sex", "one group"]),
+        ({}, ["--time-budget", "60"], ["--time-budget is gone", "(`--reference`) instead"]),
         ({}, ["--features", "incom"], ["did you mean 'income'?"]),
     ],
 )

@@ -10,7 +10,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from otfair._io.arrays import Array
+from otfair._io.arrays import ArgumentError, Array
 from otfair._io.progress import track
 from otfair._io.settings import MOST_RESAMPLES, check_epsilon, check_real, check_whole, shown
 from otfair.auditing._audit import Audit
@@ -56,6 +56,7 @@ def audit(
     bounded: bool | None = None,
     title: str = "",
     verbose: bool = False,
+    time_budget: None = None,
 ) -> Audit:
     """Audit scores, whatever model made them: how unfair they are, to whom, and what it would take.
 
@@ -107,6 +108,8 @@ def audit(
         Title of the report, such as what was scored, by which model and when.
     verbose : bool, default=False
         Whether to show progress on stderr.
+    time_budget : None
+        Gone: pass `reference` instead, which does not depend on the machine's speed.
 
     Returns
     -------
@@ -125,6 +128,11 @@ def audit(
     1      equalized_odds       sex       0.33   0.09      0.28
     """
     started = time.perf_counter()
+    if time_budget is not None:
+        raise ArgumentError(
+            "time_budget", "is gone, as results hung on the machine's speed. Pass `reference` "
+            "(`--reference`) instead: how many people may receive score; the fewer, the faster.",
+        )  # fmt: skip
     _check_settings(threshold, epsilon, n_bootstrap, random_state, reference)
     given = {
         "scores": scores, "X": X, "sensitive_features": sensitive_features, "labels": labels,

@@ -91,6 +91,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--reference", type=whole, metavar="N", help="how many people may receive score; of fewer "
         "than all, what sampling adds is estimated (default: all of up to 50 000, of a million "
         "2048)")  # fmt: skip
+    add("--time-budget", help=argparse.SUPPRESS)  # gone; `audit` says what to pass instead
     add("--bounded", action=argparse.BooleanOptionalAction, default=None,
         help="whether plans leave nobody with a score above one (default: up to 3000 "
         "people)")  # fmt: skip
@@ -152,6 +153,7 @@ def run(options: argparse.Namespace) -> Outcome:
             n_bootstrap=options.bootstrap,
             random_state=options.seed,
             reference=options.reference,
+            time_budget=options.time_budget,
             bounded=options.bounded,
             verbose=True,
         )
@@ -172,6 +174,7 @@ def _audited(options: argparse.Namespace, *given: Any, **settings: Any) -> Audit
         "labels": f"--label {options.label}:",
         "sample_weight": "--weight",
         "sensitive_features": "--sensitive",
+        "time_budget": "--time-budget",
     }
     try:
         return audit(*given, **settings)
