@@ -302,6 +302,7 @@ def test_standard_input(monkeypatch):
         (("a,b\n1,2\n" * 9).encode("utf-16-le"), "--encoding utf-16-le"),
         (("a,b\n1,2\n" * 9).encode("utf-16-be"), "--encoding utf-16-be"),
         (b'a\n"' + b"x" * 200_000, "quote not closed"),
+        (b"a,b\n1\n" + b"1,2\n" * 20_000 + b"\xe9,1\n", "byte 0xe9 in line 20003"),  # ragged, too
         (b'a,b\n1,2\n3,"4\n' + b"5,6\n" * 99_999, "Is a quote not closed that opens in line 3"),
     ],
 )

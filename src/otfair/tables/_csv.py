@@ -50,11 +50,12 @@ def read_csv(
         raise TableError(f"`separator` must be one character, such as ';'; received {separator!r}.")
     try:
         separator = separator or _find_separator(data, encoding)
-        header, columns, lines = _read_rows(data, budget, separator, encoding)
+        try:
+            header, columns, lines = _read_rows(data, budget, separator, encoding)
+        except csv.Error:
+            _refuse(data, name, separator, encoding)
     except UnicodeError:
         raise TableError(_undecodable(data, name, encoding)) from None
-    except csv.Error:
-        _refuse(data, name, separator or ",", encoding)
     except LookupError:
         raise TableError(f"unknown encoding {encoding!r}; common ones: utf-8, latin-1.") from None
     columns.reverse()
