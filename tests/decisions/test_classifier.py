@@ -11,7 +11,7 @@ from estimators import SuppliesAttribute
 from sklearn import config_context
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.model_selection import GridSearchCV, KFold, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
@@ -547,3 +547,10 @@ def test_classifiers_without_scores_are_refused_before_they_are_trained():
     X, y, s = table(200)
     with pytest.raises(TypeError, match="CalibratedClassifierCV"):
         FairDecisions(LinearSVC(), max_difference=0.1).fit(X, y, s)
+
+
+def test_folds_of_your_own_have_both_classes_to_train_on():
+    X, y = np.arange(40.0)[:, None], np.repeat([0, 1], 20)
+    fair = FairDecisions(LogisticRegression(), max_difference=0.2, cv=KFold(2))
+    with pytest.raises(ValueError, match="`cv` leaves only one class to train on in fold 1 of 2"):
+        fair.fit(X, y, sensitive_features=np.tile(["a", "b"], 20))

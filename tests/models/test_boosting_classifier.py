@@ -509,3 +509,27 @@ def test_people_who_stop_it_are_not_those_of_a_geometry(data, sex):
     clf = OTFBoostingClassifier(early_stopping_rounds=3, geometry=geometry)
     with pytest.raises(ValueError, match="`early_stopping_rounds` keeps people out of training"):
         clf.fit(data.X, data.y, sensitive_features=sex)
+
+
+@pytest.mark.parametrize(
+    ("people", "settings"),
+    [
+        (40, {"early_stopping_rounds": 2}),  # four of whom are kept out
+        (30, {}),
+        (30, {"min_data_in_leaf": 16}),
+    ],
+)
+def test_too_few_people_for_two_leaves_are_an_error_with_a_remedy(data, people, settings):
+    X, y, sex = data.X[:people], data.y[:people], data.sensitive_features["sex"][:people]
+    few = OTFBoostingClassifier("lightgbm", n_estimators=2, n_jobs=1, **settings)
+    with pytest.raises(ValueError, match=r"can't split 3\d people .*a smaller `min_child_samples`"):
+        few.fit(X, y, sensitive_features=sex)
+    remedied = OTFBoostingClassifier("lightgbm", n_estimators=2, n_jobs=1, min_child_samples=4)
+    assert remedied.fit(X, y, sensitive_features=sex).n_iter_ == 2
+
+
+def test_features_on_which_lightgbm_fails_are_an_error_with_a_remedy(data):
+    sex = data.sensitive_features["sex"]
+    same = OTFBoostingClassifier("lightgbm", n_estimators=2, n_jobs=1)
+    with pytest.raises(ValueError, match=r"LightGBM can't train on these people .*that differ"):
+        same.fit(np.ones((len(data.y), 2)), data.y, sensitive_features=sex)
