@@ -243,6 +243,17 @@ def test_cost_and_scale_are_those_of_the_geometry(data, sex, tmp_path):
         clone(far).set_params(geometry=geometry).fit(data.X, data.y, sex)
 
 
+@pytest.mark.parametrize("rest", [0.0, 1e-9])
+@pytest.mark.parametrize("alpha", [0, 0.5])
+def test_where_one_class_has_all_weight_it_is_predicted(data, sex, alpha, rest):
+    # XGBoost before 3.2 starts at a chance of 0 or 1, and refuses its own start.
+    for label in (0, 1):
+        weight = np.where(data.y == label, 1.0, rest)
+        model = OTFBoostingClassifier(alpha=alpha, **SMALL)
+        chances = model.fit(data.X, data.y, sex, sample_weight=weight).predict_proba(data.X)
+        assert chances[:, label].min() > 0.99
+
+
 def test_weights_are_copies_for_the_penalty(data, sex):
     # Whole numbers; trees choose among the same thresholds here, as every row has its copies.
     clf = OTFBoostingClassifier(alpha=0.8, balance=20.0, tree_method="exact", **SMALL)
