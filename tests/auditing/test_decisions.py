@@ -80,6 +80,10 @@ def test_weights_are_copies_and_counts_above_thresholds_are_right():
             {r: e.value for r, e in b.rates.items()}, nan_ok=True
         )
         own = copies[copies.g == a.group.removeprefix("group=").removeprefix("g=")]
+        assert (a.weight, a.positive) == (b.weight, b.positive) == (len(own), own.y.sum())
+        own_weights = t.w[t.g == own.g.iloc[0]]
+        assert a.worth == approx(own_weights.sum() ** 2 / (own_weights**2).sum())
+        assert b.worth == b.people
         for k, at in enumerate(one.decisions[0].thresholds):
             assert a.above[k] == b.above[k] == (own.h > at).sum()
             assert a.positive_above[k] == (own.y * (own.h > at)).sum()
@@ -237,3 +241,30 @@ def test_crossed_columns_names_and_references():
     ):
         with pytest.raises(ValueError, match=message):
             otfair.audit(t.h, sensitive_features=t[["s", "g"]], **wrong)
+
+
+def test_the_threshold_itself_is_among_those_people_are_counted_at():
+    t = crowd(300)
+    options = {"n_bootstrap": 0, "labels": t.y, "sensitive_features": t.g}
+    for threshold, count in ((0.5, 101), (0.123, 102), (1.0, 101)):
+        found = otfair.audit(t.h, threshold=threshold, **options).decisions[0]
+        assert len(found.thresholds) == count
+        k = found.thresholds.index(threshold)
+        for g in found.groups:
+            assert g.above[k] / g.weight == approx(g.rates["selection_rate"].value)
+
+
+def test_whom_wrong_decisions_hit_most():
+    t = crowd(3000)
+    t = t[t.g != "c"]
+    wrong = (t.h > 0.5) != t.y
+    for favourable, label in ((1, 1), (0, 0)):
+        rates = wrong[t.y == label].groupby(t.g).mean()
+        gap = otfair.audit(
+            t.h, sensitive_features=t.g, labels=t.y, favourable=favourable
+        ).decisions[0].error_gap  # fmt: skip
+        assert gap.worst[-1] == rates.idxmax()
+        assert gap.worst_figure.value == approx(rates.max())
+        assert gap.best_figure.value == approx(rates.min())
+        assert gap.difference.value == approx(np.ptp(rates))
+        assert gap.by_chance is False

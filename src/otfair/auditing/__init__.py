@@ -24,5 +24,6 @@ from otfair.auditing._results import (
     Status,
     Violation,
 )
-from otfair.auditing.report._words import status_sentence
+from otfair.auditing.report._answers import Answer, answers, favourable_sentence
+from otfair.auditing.report._words import called, status_sentence
 from otfair.metrics import Estimate

@@ -167,7 +167,8 @@ def audit(
         names=names,
     )
     comparisons = compare(data, asked, [tuple(columns) for columns in cross])
-    if favourable is None:
+    told = None if favourable is None else int(favourable)
+    if told is None:
         favourable = guess_favourable(data.outcomes[1], data.score)
     by_attribute = {c.attribute: c for c in comparisons}
     against = read_reference(reference, by_attribute.values())
@@ -226,6 +227,7 @@ def audit(
         missing={} if features is None else features.missing,
         settings={
             "threshold": float(threshold),
+            "favourable": told,
             "epsilon": float(epsilon),
             "n_bootstrap": int(n_bootstrap),
             "random_state": int(random_state),

@@ -91,9 +91,13 @@ class GroupDecisions:
     difference: dict[str, Estimate]  #: From those of the reference group.
     ratio: dict[str, Estimate]  #: To those of the reference group.
     unsure: tuple[str, ...]  #: Rates of which too few people tell.
+    weight: float  #: Weight of all people; as many as there are without weights.
+    #: How many people of equal weight tell as much: (sum w)^2 / sum w^2.
+    worth: float
     above: tuple[float, ...]  #: Weight of people with a score above each threshold.
     #: The same of people with a positive label; empty without labels.
     positive_above: tuple[float, ...]
+    positive: float  #: Weight of all people with a positive label; 0 without labels.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +110,8 @@ class Gap:
 
     worst: str  #: The group that fares worst.
     best: str  #: The group that fares best.
-    worst_figure: Estimate  #: Its share of favourable decisions, or its mean score.
+    #: Its share of favourable decisions, its mean score, or its share of wrong decisions.
+    worst_figure: Estimate
     best_figure: Estimate  #: The same of the other.
     difference: Estimate  #: Between the two; positive.
     ratio: Estimate  #: Of the lower figure to the higher.
@@ -126,9 +131,13 @@ class Decisions:
     attribute: str  #: Name of the attribute.
     reference: str  #: The group that others are compared with.
     groups: tuple[GroupDecisions, ...]  #: The figures of each group.
-    thresholds: tuple[float, ...]  #: Those of `GroupDecisions.above`.
+    #: Those of `GroupDecisions.above`: every hundredth, and the audit's own.
+    thresholds: tuple[float, ...]
     gap: Gap | None  #: Of decisions; None where fewer than two groups are large enough.
     score_gap: Gap | None  #: Of mean scores.
+    #: Of wrongly unfavourable decisions: false negatives where positive decisions are favourable,
+    #: false positives where they are not. None where that is not known, or without labels.
+    error_gap: Gap | None
 
 
 @dataclass(frozen=True, kw_only=True)

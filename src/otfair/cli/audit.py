@@ -23,7 +23,8 @@ import numpy as np
 import pandas as pd
 
 from otfair._io.arrays import ArgumentError
-from otfair.auditing import NO_DISTANCES, Audit, Limit, Places, audit, status_sentence
+from otfair.auditing import NO_DISTANCES, Audit, Limit, Places, audit
+from otfair.cli._answers import decision_tables, first_lines
 from otfair.cli._columns import (
     continuous_names,
     kind_names,
@@ -258,11 +259,10 @@ def _outcome(
         unused.append("a column that only looks so is used if --features names it")
     notes = [*notes, *lost, *unused, *record.notes]
     said = [f"{source}: {record.rows_used} people, largest violation {worst:.4f}"]
+    said += [*first_lines(found), *decision_tables(found), ""]
     said += [f"sensitive: {say_kinds(sensitive)}", *(f"note: {note}" for note in notes)]
     shown = [column for column in SHOWN if column != "interval" or options.bootstrap]
     said += ["", text_table(summary[shown].rename(columns=SHOWN)), MEANING]
-    if found.statuses:
-        said += ["", *map(status_sentence, found.statuses)]
     if options.output is not None:
         said += ["", f"report: {options.output}"]
     data = json.loads(found.to_json())

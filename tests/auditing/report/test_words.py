@@ -8,7 +8,7 @@ import pytest
 from reports import plain_audit
 
 from otfair.auditing import Estimate, Group
-from otfair.auditing.report._words import decimal, figure_range, sentence, verdict
+from otfair.auditing.report._words import called, decimal, figure_range, sentence, short, verdict
 
 
 @pytest.fixture(scope="module")
@@ -41,12 +41,18 @@ def test_the_ends_of_mean_scores_are_those_of_the_widest_stratum(found):
         return figure_range(replace(f, violation=replace(f.violation, groups=groups)))
 
     assert said(group("sex=F", "", 0.25), group("sex=M", "", 0.5)) == (
-        "Mean scores go from 0.250 (F) to 0.500 (M)."
+        "Mean scores go from 0.250 (sex = F) to 0.500 (sex = M)."
     )
-    wide = group("sex=F", "y=1", 0.25, small=True), group("sex=M", "y=1", 0.5)
-    assert said(group("sex=F", "y=0", 0.2), group("sex=M", "y=0", 0.3), *wide) == (
-        "Mean scores of people with y=1 go from 0.250 (F, too few to say) to 0.500 (M)."
+    narrow = group("sex=F", "y=0", 0.2), group("sex=M", "y=0", 0.3)
+    assert said(*narrow, group("sex=F", "y=1", 0.25), group("sex=M", "y=1", 0.5)) == (
+        "Mean scores of people with y=1 go from 0.250 (sex = F) to 0.500 (sex = M)."
     )
+    # Groups that are too small to say make no headline, neither ends of a range nor strata.
+    few = group("sex=F", "y=1", 0.25, small=True), group("sex=M", "y=1", 0.5)
+    assert said(*narrow, *few, group("sex=X", "y=0", 0.9, small=True)) == (
+        "Mean scores of people with y=0 go from 0.200 (sex = F) to 0.300 (sex = M)."
+    )
+    assert said(*few) == ""
 
 
 def test_a_verdict_weighs_a_violation_against_chance(found):
@@ -85,3 +91,25 @@ def test_a_verdict_on_a_small_group_says_so(found):
 )
 def test_costs_are_written_without_powers_of_ten(value, text):
     assert decimal(value) == text
+
+
+@pytest.mark.parametrize(
+    ("attribute", "group", "want"),
+    [
+        ("sex", "sex=Female", "sex = Female"),
+        ("sex", "sex=2", "sex = 2"),
+        ("a=b", "a=b=c", "a=b = c"),
+        ("sex & race", "sex=F & race=Black", "sex = F & race = Black"),
+        ("sex & race", "sex=F & M & race=x=y & z", "sex = F & M & race = x=y & z"),
+        ("R & D", "R & D=yes", "R & D = yes"),
+        ("age", "age 20 to 30", "age 20 to 30"),
+    ],
+)
+def test_names_of_groups_carry_their_column(found, attribute, group, want):
+    assert called(attribute, group) == want
+
+
+def test_a_code_is_not_shortened_to_a_number(found):
+    finding = replace(found.findings[0], attribute="sex")
+    assert short(finding, "sex=Female") == "Female"
+    assert short(finding, "sex=2") == "sex = 2"

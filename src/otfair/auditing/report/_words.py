@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from math import isfinite
+
 from markupsafe import Markup
 
 from otfair.auditing._results import Cost, Finding, Group, Status, Violation
@@ -52,24 +55,39 @@ def status_sentence(status: Status) -> str:
     return f"{what}: {side} the limit, {limit}{doubt}"
 
 
+def too_few(violation: Violation) -> bool:
+    """Whether no two groups that are compared are large enough to say."""
+    large = Counter(group.stratum for group in violation.groups if not group.small)
+    return max(large.values(), default=0) < 2
+
+
+def status_kind(status: Status) -> str:
+    """Return the class of a status on the page, which gives it its mark and colour."""
+    if status.figure.value != status.figure.value or status.beyond > status.sure:
+        return "unsure"
+    return "beyond" if status.beyond else "within"
+
+
 def figure_range(finding: Finding) -> str:
     """Say who has the lowest and who the highest mean score, where they are furthest apart.
 
-    For predictive parity it is precision.
+    For predictive parity it is precision. Groups that are too small to say are left out; "" where
+    no two others can be compared.
     """
     strata: dict[str, list[Group]] = {}
     for group in finding.violation.groups:
-        strata.setdefault(group.stratum, []).append(group)
+        if not group.small:
+            strata.setdefault(group.stratum, []).append(group)
     pairs = [
         tuple(pick(groups, key=lambda g: g.figure.value) for pick in (min, max))
         for groups in strata.values()
+        if len(groups) > 1
     ]
+    if not pairs:
+        return ""
     low, high = max(pairs, key=lambda pair: pair[1].figure.value - pair[0].figure.value)
     of = f" of people with {low.stratum}" if low.stratum else ""
-    said = [
-        f"{g.figure.value:.3f} ({short(finding, g.group)}{', too few to say' * g.small})"
-        for g in (low, high)
-    ]
+    said = [f"{g.figure.value:.3f} ({called(finding.attribute, g.group)})" for g in (low, high)]
     what = "Mean scores" if low.precision is None else "Precision of scores"
     return f"{what}{of} {'go' if low.precision is None else 'goes'} from {said[0]} to {said[1]}."
 
@@ -87,8 +105,29 @@ def certificate(gap: float) -> str:
 
 
 def short(finding: Finding, name: str) -> str:
-    """Leave the attribute's own name out of the name of a group or type."""
-    return name.removeprefix(f"{finding.attribute}=")
+    """Leave the attribute's own name out of the name of a group or type, where words are left."""
+    rest = name.removeprefix(f"{finding.attribute}=")
+    return rest if any(map(str.isalpha, rest)) else called(finding.attribute, name)
+
+
+def called(attribute: str, group: str) -> str:
+    """Return the name of a group with that of its column, such as "sex = Female".
+
+    Examples
+    --------
+    >>> called("sex & race", "sex=Female & race=Black")
+    'sex = Female & race = Black'
+    >>> called("age", "age 20 to 30")
+    'age 20 to 30'
+    """
+    columns = [attribute] if group.startswith(f"{attribute}=") else attribute.split(" & ")
+    out, rest = "", group
+    for k, column in enumerate(columns):
+        before, found, after = rest.partition(f"{' & ' if k else ''}{column}=")
+        if not found or (k == 0 and before):
+            return group
+        out, rest = f"{out}{before}{found[:-1]} = ", after
+    return out + rest
 
 
 def brief(text: str) -> str:
@@ -120,9 +159,17 @@ def cell(e: Estimate | None, form: str = ".3f") -> Markup | str:
     return Markup('{} <span class="ci">{}</span>').format(value, ends) if ends else value
 
 
+def rate_cell(e: Estimate, unsure: bool, form: str = ".3f") -> Markup | str:
+    """Write a rate for the cell of a table, with a question mark where too few people tell it."""
+    value, ends = _figures(e, form)
+    mark = "?" if unsure and value != "–" else ""
+    ends = ends if "+" in form else ends.replace(" to ", "–")  # many columns need the room
+    return Markup('{}{} <span class="ci">{}</span>').format(value, mark, ends)
+
+
 def _figures(e: Estimate | None, form: str) -> tuple[str, str]:
     """Return the value and the ends of its interval, "" where it has none."""
-    if e is None or e.value != e.value:
+    if e is None or not isfinite(e.value):
         return "–", ""
     value, low, high = (
         decimal(x) if form == "cost" else f"{100 * x:.1f}" if form == "%" else f"{x:{form}}"
