@@ -25,5 +25,5 @@ from otfair.auditing._results import (
     Violation,
 )
 from otfair.auditing.report._answers import Answer, answers, favourable_sentence
-from otfair.auditing.report._words import called, status_sentence
+from otfair.auditing.report._words import called, sort_statuses, status_sentence
 from otfair.metrics import Estimate

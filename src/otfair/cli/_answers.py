@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from otfair._io.visible import visible
 from otfair.auditing import (
     Audit,
     Decisions,
@@ -11,6 +12,7 @@ from otfair.auditing import (
     answers,
     called,
     favourable_sentence,
+    sort_statuses,
     status_sentence,
 )
 from otfair.cli._output import text_table
@@ -27,11 +29,10 @@ def first_lines(audit: Audit) -> list[str]:
     """Return the sentences of the report's first screen, and how limits are kept."""
     said = [favourable_sentence(audit)]
     for answer in answers(audit):
-        said += ["", answer.title]
-        said += [f"  {text}" for text in answer.sentences]
+        said += ["", answer.title, *(f"  {text}" for text in answer.sentences)]
     if audit.statuses:
-        said += ["", *map(status_sentence, audit.statuses)]
-    return said
+        said += ["", *map(status_sentence, sort_statuses(audit.statuses))]
+    return [visible(line) for line in said]  # names may hold ends of lines
 
 
 def decision_tables(audit: Audit) -> list[str]:

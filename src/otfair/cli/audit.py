@@ -148,6 +148,7 @@ def run(options: argparse.Namespace) -> Outcome:
     labels, outcome, notes = _labels(table.frame, options)
     kept = [c for c in features if c not in dropped]
     notes += [] if kept else [NO_DISTANCES]
+    crossed = [split_names([text], sensitive.columns) for text in options.cross]
     writing: Any = contextlib.nullcontext()
     if options.output is not None:  # what can't be written is said before the work is done
         writing = output_file(options.output, options.table)
@@ -171,8 +172,8 @@ def run(options: argparse.Namespace) -> Outcome:
             receivers=options.receivers,
             bounded=options.bounded,
             favourable=options.favourable,
-            reference=_reference(options.reference, sensitive),
-            cross=[split_names([text], sensitive.columns) for text in options.cross],
+            reference=_reference(options.reference, sensitive, crossed),
+            cross=crossed,
             names=None if options.names is None else read_names(options.names),
             min_people=options.min_group,
             limits=_limits(options),
@@ -215,10 +216,17 @@ def _limits(options: argparse.Namespace) -> list[Limit]:
     return [Limit(criterion=c, bound=bound) for c, bound in given.items() if bound is not None]
 
 
-def _reference(given: list[str], sensitive: pd.DataFrame) -> Any:
-    """Return the groups that others are compared with: one name, or one by column."""
+def _reference(given: list[str], sensitive: pd.DataFrame, crossed: list[list[str]]) -> Any:
+    """Return the groups that others are compared with: one name, or one by attribute."""
+    together = [[str(c) for c in sensitive if c in names] for names in crossed]
     by_column = {}
     for text in given:
+        marks = {" & ".join(names): [f"{c}=" for c in names] for names in together}
+        if of := [
+            a for a, m in marks.items() if text.startswith(m[0]) and all(x in text for x in m)
+        ]:
+            by_column[of[0]] = text  # such as sex=Female & race=Black
+            continue
         column, found, group = text.partition("=")
         if not found or column not in sensitive.columns:
             if len(given) > 1:

@@ -34,7 +34,7 @@ def test_who_is_worse_off_by_how_much_and_whether_by_chance():
         "Of 1000 people with g = a, 182 fewer get the favourable decision (p above 0.5) than of "
         "1000 with g = b: 78 against 260."
     )
-    assert chance.startswith("This is more than chance explains: between groups of these sizes it ")
+    assert chance.startswith("This is more than chance explains: between groups of these sizes, ")
     assert "Ratio of favourable decisions: 0.30 (0." in chance
 
 
@@ -97,7 +97,7 @@ def test_chance_may_explain_it():
     title, gap, chance = said(people(0.30, 0.302, 0.31), favourable=1)
     assert title == "g: chance may explain the difference between groups"
     assert gap.endswith("300 against 310.")
-    assert chance.startswith("Chance may explain it: between groups of these sizes it makes gaps ")
+    assert chance.startswith("Chance may explain it: between groups of these sizes, gaps of up to ")
     assert ": \N{MINUS SIGN}" in chance  # the gap may be the other way round
     equal = said(people(0.3, 0.3), favourable=1)
     assert equal[1] == (

@@ -142,8 +142,8 @@ def _chance(audit: Audit, gap: Gap) -> str:
     )
     verdict = "Chance may explain it" if gap.by_chance else "This is more than chance explains"
     return (
-        f"{verdict}: between groups of these sizes it makes gaps of up to {most} in {of}. "
-        f"95 % interval of the gap: {low} to {high}. {ratio}"
+        f"{verdict}: between groups of these sizes, gaps of up to {most} in {of} come about by "
+        f"chance. 95 % interval of the gap: {low} to {high}. {ratio}"
     )
 
 

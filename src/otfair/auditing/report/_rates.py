@@ -19,6 +19,7 @@ SHOWN_CURVES = 8  # of the largest groups, as many as colours can tell apart
 class RatesView:
     """What a template needs to show the decisions of one attribute."""
 
+    against: str  # the reference group
     reference: str  # what it is called
     rates: dict[str, str]  # by name, what they are called
     groups: list[tuple[GroupDecisions, str]]  # and what they are called
@@ -34,11 +35,12 @@ def rates_view(decisions: Decisions, threshold: float, least: int) -> RatesView:
     groups, own = decisions.groups, decisions.thresholds.index(threshold)
     names = [called(decisions.attribute, group.group) for group in groups]
     rates = {rate: title for rate, title in RATES.items() if rate in groups[0].rates}
-    enough = [k for k, group in enumerate(groups) if group.worth >= least]
-    largest = sorted(enough, key=lambda k: -groups[k].people)[:SHOWN_CURVES]
-    drawn = [k for k in enough if k in largest]
+    large = [k for k, group in enumerate(groups) if not group.small]
+    largest = sorted(large, key=lambda k: -groups[k].people)[:SHOWN_CURVES]
+    drawn = [k for k in large if k in largest]
     decided = any(len({*group.above[:-1]}) > 1 for group in groups)  # by the threshold
     return RatesView(
+        against=decisions.reference,
         reference=called(decisions.attribute, decisions.reference),
         rates=rates,
         groups=[*zip(groups, names)],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from math import isfinite
 
 from markupsafe import Markup
@@ -68,6 +69,12 @@ def status_kind(status: Status) -> str:
     return "beyond" if status.beyond else "within"
 
 
+def sort_statuses(statuses: Sequence[Status]) -> list[Status]:
+    """Return what is beyond a limit first, then what is unsure."""
+    kinds = ["beyond", "unsure", "within"]
+    return sorted(statuses, key=lambda status: kinds.index(status_kind(status)))
+
+
 def figure_range(finding: Finding) -> str:
     """Say who has the lowest and who the highest mean score, where they are furthest apart.
 
@@ -111,7 +118,7 @@ def short(finding: Finding, name: str) -> str:
 
 
 def called(attribute: str, group: str) -> str:
-    """Return the name of a group with that of its column, such as "sex = Female".
+    """Return the name of a group with that of its column, such as "sex = Female", cut if too long.
 
     Examples
     --------
@@ -125,9 +132,9 @@ def called(attribute: str, group: str) -> str:
     for k, column in enumerate(columns):
         before, found, after = rest.partition(f"{' & ' if k else ''}{column}=")
         if not found or (k == 0 and before):
-            return group
+            return brief(group)
         out, rest = f"{out}{before}{found[:-1]} = ", after
-    return out + rest
+    return brief(out + rest)
 
 
 def brief(text: str) -> str:
