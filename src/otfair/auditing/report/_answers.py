@@ -39,7 +39,30 @@ class Answer:
 
 
 def answers(audit: Audit) -> tuple[Answer, ...]:
-    """Return what is said first of each attribute."""
+    """Return what an audit says first: who is worse off, by how much, and whether by chance.
+
+    Parameters
+    ----------
+    audit : Audit
+        What `otfair.audit` found.
+
+    Returns
+    -------
+    tuple of Answer
+        One for each attribute.
+
+    Examples
+    --------
+    >>> import otfair
+    >>> from otfair.auditing import answers
+    >>> data = otfair.load_dataset("synthetic", n=500)
+    >>> found = otfair.audit(
+    ...     data.truth.scores, sensitive_features=data.sensitive_features["sex"], favourable=1
+    ... )
+    >>> (answer,) = answers(found)
+    >>> answer.title
+    'sex = Female is worse off than sex = Male'
+    """
     return tuple(_answer(audit, one) for one in audit.decisions)
 
 

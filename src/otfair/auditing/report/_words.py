@@ -166,12 +166,12 @@ def cell(e: Estimate | None, form: str = ".3f") -> Markup | str:
     return Markup('{} <span class="ci">{}</span>').format(value, ends) if ends else value
 
 
-def rate_cell(e: Estimate, unsure: bool, form: str = ".3f") -> Markup | str:
-    """Write a rate for the cell of a table, with a question mark where too few people tell it."""
+def rate_cell(e: Estimate, unsure: bool, form: str = ".3f", between: str = " to ") -> Markup | str:
+    """Write a figure for the cell of a table, with a question mark where too few people tell it."""
     value, ends = _figures(e, form)
     mark = "?" if unsure and value != "–" else ""
-    ends = ends if "+" in form else ends.replace(" to ", "–")  # many columns need the room
-    return Markup('{}{} <span class="ci">{}</span>').format(value, mark, ends)
+    tag = Markup('{}{} <span class="ci">{}</span>')
+    return tag.format(value, mark, ends.replace(" to ", between))
 
 
 def _figures(e: Estimate | None, form: str) -> tuple[str, str]:
