@@ -91,6 +91,8 @@ def test_decisions_are_called_by_their_column():
     found = otfair.audit(t["hired"], sensitive_features=t[["g"]], n_bootstrap=20)
     assert favourable_sentence(found).startswith("The favourable decision is: hired = 1, as names")
     assert "get the favourable decision (hired = 1) than" in answers(found)[0].gap
+    none = otfair.audit(t["hired"], sensitive_features=t[["g"]], threshold=1.0, n_bootstrap=20)
+    assert "nobody has hired above 1, so" in answers(none)[0].gap  # though some have hired = 1
 
 
 def test_chance_may_explain_it():

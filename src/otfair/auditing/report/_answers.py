@@ -83,12 +83,12 @@ def favourable_sentence(audit: Audit) -> str:
 
 def _words_of(audit: Audit) -> tuple[str, str, str]:
     """Return what people are who are decided positively: the verb, once as a noun, and the rest."""
-    record = audit.record
+    record, threshold = audit.record, float(str(audit.record.settings["threshold"]))
     if record.outcome:
         return "are", "being", f"predicted {record.outcome}"
-    if np.isin(audit.people.scores, (0.0, 1.0)).all():
+    if threshold < 1 and np.isin(audit.people.scores, (0.0, 1.0)).all():
         return "have", "having", f"{record.score} = 1"
-    return "have", "having", f"{record.score} above {record.settings['threshold']:.6g}"
+    return "have", "having", f"{record.score} above {threshold:.6g}"
 
 
 def _answer(audit: Audit, decisions: Decisions) -> Answer:
