@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -75,6 +76,12 @@ class Violation:
     #: How far `rate_difference` may be off by chance, as `chance` says it of `value`.
     rate_chance: float
     groups: tuple[Group, ...]  #: The figures of each group.
+
+    @property
+    def too_few(self) -> bool:
+        """Whether no two groups that are compared are large enough to say."""
+        large = Counter(group.stratum for group in self.groups if not group.small)
+        return max(large.values(), default=0) < 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +159,8 @@ class Status:
     beyond: bool  #: Whether the figure is beyond the limit.
     #: Whether it is so by more than chance explains. Without resamples, chance explains nothing.
     sure: bool
+    #: Whether it is a difference or ratio of groups that are too small to say.
+    too_few: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -249,6 +249,10 @@ def test_decisions_without_scores_have_no_slider():
 def test_two_people_are_marked_in_the_summary():
     # Their ratio was a figure like any other.
     h = np.r_[np.tile([0.2, 0.8], 100), 0.1, 0.1]
-    page = otfair.audit(h, sensitive_features=["a"] * 200 + ["b"] * 2).to_html()
+    limits = [Limit(criterion="difference", bound=0.9), Limit(criterion="violation", bound=0.9)]
+    page = otfair.audit(h, sensitive_features=["a"] * 200 + ["b"] * 2, limits=limits).to_html()
     assert "<td>0.00? <span" in page
+    # Nor do they keep a limit.
+    assert "difference of decisions 0.500: too few people to hold it against the limit, 0.9" in page
+    assert re.findall(r'<li class="(\w+)">group, demographic', page) == ["unsure", "within"]
     assert "fewer than two groups are large enough to say" in page

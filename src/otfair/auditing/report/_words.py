@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from math import isfinite
 
@@ -48,7 +47,7 @@ def status_sentence(status: Status) -> str:
     of = "" if status.criterion == "violation" else " of decisions"
     what = f"{status.attribute}, {status.notion}: {status.criterion}{of} {value}"
     side = "below" if status.criterion == "ratio" else "above"
-    if status.figure.value != status.figure.value:
+    if status.figure.value != status.figure.value or (status.too_few and not status.sure):
         return f"{what}: too few people to hold it against the limit, {limit}"
     if not status.beyond:
         return f"{what}: within the limit, {limit}"
@@ -56,17 +55,12 @@ def status_sentence(status: Status) -> str:
     return f"{what}: {side} the limit, {limit}{doubt}"
 
 
-def too_few(violation: Violation) -> bool:
-    """Whether no two groups that are compared are large enough to say."""
-    large = Counter(group.stratum for group in violation.groups if not group.small)
-    return max(large.values(), default=0) < 2
-
-
 def status_kind(status: Status) -> str:
     """Return the class of a status on the page, which gives it its mark and colour."""
-    if status.figure.value != status.figure.value or status.beyond > status.sure:
-        return "unsure"
-    return "beyond" if status.beyond else "within"
+    if status.sure:
+        return "beyond"
+    unknown = status.figure.value != status.figure.value
+    return "unsure" if unknown or status.beyond or status.too_few else "within"
 
 
 def sort_statuses(statuses: Sequence[Status]) -> list[Status]:
