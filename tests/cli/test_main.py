@@ -134,7 +134,7 @@ def test_the_examples_of_the_help_parse(command):
 
 def test_commands_do_without_docstrings(monkeypatch):
     # Which `python -OO` removes; then the help has options alone.
-    monkeypatch.setattr("otfair.cli.data.__doc__", None)
+    monkeypatch.setattr("otfair.cli.options.data.__doc__", None)
     assert "--data-home" in otfair("data", "--help").out
 
 

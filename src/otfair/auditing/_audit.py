@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from otfair._io.files import write_bytes
+from otfair._io.pdf import to_pdf
 from otfair._io.rendering import to_json
 from otfair.auditing._features import Features
 from otfair.auditing._reading import AuditData
@@ -122,6 +123,16 @@ class Audit:
             The page.
         """
         return _written(path, page(self))
+
+    def to_pdf(self, path: str | Path) -> None:
+        """Write the report as PDF, which takes a Chromium on the machine.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, replaced as a whole or not at all.
+        """
+        write_bytes(Path(path), to_pdf(page(self)))
 
     def _repr_html_(self) -> str:
         return notebook_cell(self)

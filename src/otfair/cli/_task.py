@@ -146,15 +146,8 @@ def load(options: argparse.Namespace) -> tuple[Table, list[str] | None]:
     """Read the table; of a dataset, which of its columns are features, too."""
     name = str(options.table)
     if name not in list_datasets() or Path(name).is_file():
-        try:
-            how = (options.separator, options.encoding, options.decimal, options.max_memory)
-            table = read_table(name, *how)
-        except TableError as error:
-            if name == "-" or Path(name).suffix or Path(name).exists():
-                raise
-            known = ", ".join(list_datasets())
-            raise TableError(f"{error} The datasets are: {known}.") from None
-        return table, None
+        how = (options.separator, options.encoding, options.decimal, options.max_memory)
+        return read_table(name, *how), None
     data = load_dataset(name, data_home=getattr(options, "data_home", None))
     label = pd.DataFrame({SAVED_LABEL: data.y})
     frame = pd.concat([data.sensitive_features, data.X, label], axis=1)
