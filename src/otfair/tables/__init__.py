@@ -41,6 +41,7 @@ from otfair.tables._labels import (
     read_two_classes,
     two_classes,
 )
+from otfair.tables._leaks import foretells
 from otfair.tables._numbers import percentages
 from otfair.tables._parquet import read_parquet
 from otfair.tables._read import Table, read_table
