@@ -7,6 +7,7 @@ from otfair.auditing._reading import read_control
 from otfair.auditing._results import (
     Alike,
     AlikeGroup,
+    BoundedCost,
     Cost,
     Curve,
     Finding,
@@ -18,4 +19,5 @@ from otfair.auditing._results import (
     Region,
     Violation,
 )
+from otfair.auditing.report._words import why_free
 from otfair.metrics import Estimate

@@ -159,9 +159,11 @@ def _row(finding: Finding) -> dict[str, object]:
         e = figure or Estimate(np.nan, np.nan, np.nan)
         row |= {name: e.value, f"{name}_low": e.low, f"{name}_high": e.high}
     low, high = cost.sampling or (np.nan, np.nan)
+    bound = cost.exact.value if cost.bounded and cost.exact else None
+    bound = cost.with_bound.value if cost.with_bound else bound
     others = {
-        "chance": v.chance, "otf_gap": cost.gap, "otf_smooth": cost.smooth, "moved": cost.moved,
-        "distance": cost.distance, "sampling_low": low, "sampling_high": high,
+        "chance": v.chance, "otf_bounded": bound, "otf_gap": cost.gap, "otf_smooth": cost.smooth,
+        "moved": cost.moved, "distance": cost.distance, "sampling_low": low, "sampling_high": high,
     }  # fmt: skip
     row |= {name: np.nan if value is None else value for name, value in others.items()}
     small = [g.whole for g in v.groups if g.small]

@@ -117,7 +117,7 @@ def _foretold(column: pd.Series[Any], data: AuditData, said: list[Reason]) -> li
     found = foretells(column, np.asarray(data.labels), data.weight)
     if found is None:
         return []
-    return [Reason(found.why, f"{found}, and distances see it; drop it if so")]
+    return [Reason(found.why, f"{found}; distances see it: drop it if it is one")]
 
 
 def read_features(choice: Choice, weight: np.ndarray) -> Features | None:

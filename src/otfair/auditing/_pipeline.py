@@ -23,6 +23,7 @@ from otfair.auditing._reading import read
 from otfair.auditing._regions import find_regions
 from otfair.auditing._results import Finding, Record
 from otfair.auditing._violations import measure_violation
+from otfair.auditing.costs._bounding import add_bound
 from otfair.auditing.costs._costs import cost_of_fairness
 from otfair.auditing.costs._distances import Distances
 from otfair.metrics import draw_counts
@@ -102,7 +103,8 @@ def audit(
     bounded : bool, default=None
         Whether nobody may end with a score above one, so that the plan is a proposal and not only
         a measure; by default, for up to 3000 people without a reference sample. More of them take
-        minutes, and memory for the distances between all.
+        minutes, and memory for the distances between all. By default, where fairness of more people
+        looks free without it, the cost with it is found from a sample (`Cost.with_bound`).
     title : str, default=""
         Title of the report, such as what was scored, by which model and when.
     verbose : bool, default=False
@@ -163,6 +165,8 @@ def audit(
             bar.update()
             near = None if distances is None else distances.of(c)
             cost = cost_of_fairness(data, c, near, between, counts)
+            if distances is not None and bounded is None:
+                cost = add_bound(cost, data, c, distances)
             finding = Finding(
                 notion=c.notion.name, facts=c.notion, attribute=c.attribute,
                 violation=violation, cost=cost,

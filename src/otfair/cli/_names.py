@@ -14,7 +14,7 @@ NOTIONS = (
 WITH_CONTROL = ("conditional_parity",)  # notions that need columns to compare within
 REGULARIZERS = ("otf", "norm", "correlation", "barycenter")
 BOOSTERS = ("xgboost", "lightgbm")
-CRITERIA = ("correlation", "mean_difference")  # the first is the default
+CRITERIA = ("correlation", "difference")  # the first is the default
 UNFAIRNESS = (  # that a curve may show
     "violation", "pdp", "peo", "dp_difference", "eo_difference", "pp_difference", "otf_cost",
 )  # fmt: skip

@@ -14,7 +14,7 @@ import pandas as pd
 
 from otfair._io.arrays import ArgumentError
 from otfair._io.pdf import find_browser, to_pdf
-from otfair.auditing import NO_DISTANCES, Audit, Places, audit
+from otfair.auditing import NO_DISTANCES, Audit, Places, audit, why_free
 from otfair.cli._columns import (
     continuous_names,
     kind_names,
@@ -43,7 +43,8 @@ SHOWN = {  # columns of the summary that are printed, and what to call them
 MEANING = (
     "decisions: largest difference between groups in positive decisions (for predictive_parity, "
     "in how often these\nare right); moved: share of all score that the cheapest way to be fair "
-    "moves; distance: how far, as a share of\nthe typical distance between two people"
+    "moves; distance: how different those are\nwho give and receive, where 1 is two people picked "
+    "at random"
 )
 
 
@@ -167,6 +168,9 @@ def _outcome(
     said += [f"sensitive: {say_kinds(sensitive)}", *(f"note: {note}" for note in notes)]
     shown = [column for column in SHOWN if column != "interval" or options.bootstrap]
     said += ["", text_table(summary[shown].rename(columns=SHOWN)), MEANING]
+    said += [
+        f"{f.notion}, {f.attribute}: {why}" for f in found.findings if (why := why_free(f.cost))
+    ]
     if failed:
         said += ["", *failures]
     if options.output is not None:
