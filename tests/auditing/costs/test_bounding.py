@@ -48,7 +48,7 @@ def test_it_is_not_computed_where_it_was_not_wanted_or_is_not_needed(twins):
     asked = otfair.audit(h, X, sensitive_features=group, n_bootstrap=0, bounded=False)
     assert asked.findings[0].cost.looks_free
     assert asked.findings[0].cost.with_bound is None
-    apart = X.assign(far=np.where(group == "a", 0.0, 1.0) + np.random.default_rng(1).random(len(h)))
+    apart = X.assign(far=np.where(group == "a", 0.0, 5.0) + np.random.default_rng(1).random(len(h)))
     found = otfair.audit(h, apart, sensitive_features=group, n_bootstrap=0)
     assert not found.findings[0].cost.looks_free
     assert found.findings[0].cost.with_bound is None
