@@ -104,7 +104,10 @@ class Pairs:
 
 @dataclass(frozen=True, kw_only=True)
 class BoundedCost:
-    """The least cost if nobody may end with a score above one, of some people who stand for all."""
+    """The least cost if nobody may end with a score above one, of some people who stand for all.
+
+    On average it is no less than that of all people: among fewer, near ones are rarer.
+    """
 
     value: float  #: The cost, in the units of `Cost`.
     unbounded: float  #: That of the same people without the bound.

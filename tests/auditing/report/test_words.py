@@ -68,10 +68,11 @@ def test_a_cost_that_looks_free_is_explained(found):
         cost, with_bound=BoundedCost(value=0.0123, unbounded=2e-5, moved=0.08, people=2000)
     )
     assert why_free(cost).endswith(
-        "If nobody may end above one, 8.0 % of all score must move, at a cost of 0.0123 (of 2,000 "
-        "people drawn to stand for all, whose cost without the bound is < 0.0001)."
+        "If nobody may end above one, the cost lies between < 0.0001 and about 0.0123. The latter "
+        "is that of 2,000 people drawn to stand for all, fewer of whom are near each other; 8.0 % "
+        "of their score moves, and without the bound they cost < 0.0001."
     )
-    assert sentence(cost).endswith("above one (with scores up to one, the cost is 0.0123).")
+    assert sentence(cost).endswith("above one; if they may not, it costs up to about 0.0123.")
     low = replace(cost, with_bound=replace(cost.with_bound, value=0.0))
     assert "It stays so low if nobody may end above one" in why_free(low)
     assert "above one" not in sentence(low)

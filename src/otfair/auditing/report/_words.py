@@ -26,8 +26,8 @@ def sentence(cost: Cost) -> str:
     found = cost.with_bound
     if not cost.looks_free or (found and found.value < SMALLEST_COST):
         return f"{pass_on} {to}."
-    bound = f" (with scores up to one, the cost is {decimal(found.value)})" if found else ""
-    return f"{pass_on} {to}. That looks free only as these may end with scores above one{bound}."
+    instead = f"; if they may not, it costs up to about {decimal(found.value)}" if found else ""
+    return f"{pass_on} {to}. That looks free only as these may end with scores above one{instead}."
 
 
 def _unlike(distance: float) -> str:
@@ -78,10 +78,12 @@ def why_free(cost: Cost) -> str:
             f"{said} It stays so low if nobody may end above one ({who}): enough people have a "
             "twin, or nearly, whom the notion compares them with."
         )
+    assert cost.exact is not None
+    low, high = decimal(cost.exact.value), decimal(found.value)
     return (
-        f"{said} If nobody may end above one, {percent(found.moved)} of all score must move, at a "
-        f"cost of {decimal(found.value)} ({who}, whose cost without the bound is "
-        f"{decimal(found.unbounded)})."
+        f"{said} If nobody may end above one, the cost lies between {low} and about {high}. The "
+        f"latter is that {who}, fewer of whom are near each other; {percent(found.moved)} of "
+        f"their score moves, and without the bound they cost {decimal(found.unbounded)}."
     )
 
 
