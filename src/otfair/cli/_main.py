@@ -20,7 +20,8 @@ from typing import Any
 
 from otfair import __version__
 from otfair._io.visible import VisibleStream, visible
-from otfair.cli._options import NO_ROOM, Outcome, UsageError, check_inputs
+from otfair.cli._inputs import check_inputs
+from otfair.cli._options import NO_ROOM, Outcome, UsageError
 
 SUMMARIES = {  # of the commands, in the order of the help
     "demo": "train, compare and explain on made-up loan applications",

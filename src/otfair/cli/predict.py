@@ -13,7 +13,8 @@ import pandas as pd
 
 from otfair._io.folders import read_together
 from otfair.cli._columns import named_columns, read_sensitive, require_columns
-from otfair.cli._options import Outcome, UsageError, say_no_model
+from otfair.cli._inputs import say_no_model
+from otfair.cli._options import Outcome, UsageError
 from otfair.cli._output import csv_text, is_parquet, output_file, write_table
 from otfair.cli._task import load
 from otfair.cli.fit import MODEL, RECORD

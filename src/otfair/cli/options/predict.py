@@ -16,7 +16,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from otfair.cli._options import InputModel, add_reading, unit
+from otfair.cli._inputs import InputModel
+from otfair.cli._options import add_reading, unit
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

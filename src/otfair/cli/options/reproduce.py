@@ -15,8 +15,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from otfair.cli._inputs import InputFile
 from otfair.cli._names import EXPERIMENTS
-from otfair.cli._options import InputFile, whole
+from otfair.cli._options import whole
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
