@@ -18,6 +18,7 @@ def browser(folder: Path, script: str) -> None:
     program.chmod(0o755)
 
 
+@pytest.mark.slow
 def test_a_page_becomes_a_pdf():
     data = to_pdf("<!doctype html><title>Räte</title><p style='break-after: page'>1<p>2")
     assert data.startswith(b"%PDF")

@@ -300,6 +300,7 @@ def test_a_report_that_can_not_be_written_is_said_before_the_work(table, monkeyp
     refused(otfair("audit", own, *BASE, "-o", own), "is the table that is read")
 
 
+@pytest.mark.slow
 def test_a_report_that_ends_in_pdf_is_one(table, tmp_path):
     said = otfair("audit", table, *BASE, "--bootstrap", 10, "-o", tmp_path / "r.PDF")
     assert said.code == 0, said.err

@@ -301,6 +301,7 @@ def test_people_without_a_sensitive_value_stay_in_the_task(tmp_path):
         read_task(options)
 
 
+@pytest.mark.slow
 def test_a_column_of_the_future_is_warned_of(tmp_path):
     frame = loans(400)
     rng = np.random.default_rng(0)

@@ -229,6 +229,7 @@ def test_on_paper_sections_are_open_and_controls_are_gone(browser, report):
     assert silent(browser)
 
 
+@pytest.mark.slow
 def test_on_paper_two_pages_of_summary_come_first_and_few_follow(browser, report):
     paper = to_pdf(report.read_text("utf-8"))
     assert len(re.findall(rb"/Type\s*/Page\b", paper)) <= 20  # three attributes by two notions
@@ -244,6 +245,7 @@ def test_on_paper_two_pages_of_summary_come_first_and_few_follow(browser, report
     assert browser.run(f"{ROWS}.filter(r => r.checkVisibility()).length") == 6
 
 
+@pytest.mark.slow
 def test_tables_that_go_on_to_the_right_say_so(browser, report):
     hint = "e => getComputedStyle(e, '::before').content.includes('More columns to the right')"
     tables = "[...document.querySelectorAll('.wide')].filter(e => e.checkVisibility())"
