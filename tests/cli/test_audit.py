@@ -298,7 +298,31 @@ def test_what_can_not_be(tmp_path, change, options, parts):
 def test_a_report_that_can_not_be_written_is_said_before_the_work(table, monkeypatch):
     monkeypatch.setattr("otfair.cli.audit.audit", lambda *_, **__: pytest.fail("audited"))
     refused(otfair("audit", table, *BASE, "-o", table / "r.html"), "can't write to")
-    refused(otfair("audit", table, *BASE, "-o", table), "is the table that is read")
+    own = table.with_suffix(".html")
+    own.write_bytes(table.read_bytes())
+    refused(otfair("audit", own, *BASE, "-o", own), "is the table that is read")
+
+
+@pytest.mark.slow
+def test_a_report_that_ends_in_pdf_is_one(table, tmp_path):
+    said = otfair("audit", table, *BASE, "--bootstrap", 10, "-o", tmp_path / "r.PDF")
+    assert said.code == 0, said.err
+    assert (tmp_path / "r.PDF").read_bytes().startswith(b"%PDF")
+    assert [p.name for p in tmp_path.iterdir()] == ["r.PDF"]
+
+
+def test_a_pdf_without_a_browser_is_refused_before_the_work(table, tmp_path, monkeypatch):
+    monkeypatch.setattr("otfair.cli.audit.audit", lambda *_, **__: pytest.fail("audited"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    refused(otfair("audit", table, *BASE, "-o", tmp_path / "r.pdf"), "by Chromium", ".html")
+
+
+@pytest.mark.parametrize("name", ["r.docx", "r.htmlx", "r"])
+def test_other_endings_are_refused_before_the_work(table, tmp_path, monkeypatch, name):
+    monkeypatch.setattr("otfair.cli.audit.audit", lambda *_, **__: pytest.fail("audited"))
+    said = otfair("audit", table, *BASE, "-o", tmp_path / name)
+    assert said.code == 2
+    assert "-o/--output: must end in .html, .htm, .pdf or .json; received" in said.err
 
 
 def test_columns_that_are_nearly_numbers_are_noted(tmp_path):

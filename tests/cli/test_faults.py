@@ -168,8 +168,9 @@ def test_a_mount_point_that_is_full_and_one_that_is_not(table, tmp_path):
 
 @pytest.mark.slow
 def test_a_place_that_can_not_be_written_is_said_before_the_work(tmp_path):
-    target = tmp_path / "v"
-    fit = shlex.join([*OTFAIR, "fit", "no table", *FIT, "-o", str(target)])
+    target, table = tmp_path / "v", tmp_path / "no table"
+    table.write_text("")  # which reading would refuse
+    fit = shlex.join([*OTFAIR, "fit", str(table), *FIT, "-o", str(target)])
     ended = mounted(target, "1m", "mount -o remount,ro", target, ";", fit)
     assert f"can't write to {target} (Read-only file system)" in ended.stderr
     assert ended.stderr.count("\n") == 1

@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from tables_for_commands import limited
 
 from otfair.cli._columns import read_sensitive, require_columns, split_names, without_gaps
+from otfair.tables import nearest
 from otfair.tables._kinds import kind_of
-from otfair.tables._read import Table, TableError, nearest, read_table
+from otfair.tables._read import Table, TableError, read_table
 
 PEOPLE = [["age", "job", "score"], ["31", "cook", "0.5"], ["45", "clerk", "0.25"]]
 

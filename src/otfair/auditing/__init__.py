@@ -9,6 +9,7 @@ from otfair.auditing._results import (
     RATES,
     Alike,
     AlikeGroup,
+    BoundedCost,
     Cost,
     Curve,
     Decisions,
@@ -25,5 +26,5 @@ from otfair.auditing._results import (
     Violation,
 )
 from otfair.auditing.report._answers import Answer, answers, favourable_sentence
-from otfair.auditing.report._words import called, sort_statuses, status_sentence
+from otfair.auditing.report._words import called, sort_statuses, status_sentence, why_free
 from otfair.metrics import Estimate

@@ -24,6 +24,8 @@ RATES = {
     "accuracy": "accuracy",
     "base_rate": "base rate",
 }
+TWINS = 1e-9  # distance up to which two people are alike
+FREE = 0.05  # mean distance of the score that must move, below which fairness looks free
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,6 +198,24 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.mass)
 
+    @property
+    def twins(self) -> np.ndarray:
+        """Which pairs are alike in every column that distances see."""
+        return np.asarray(self.distance <= TWINS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundedCost:
+    """The least cost if nobody may end with a score above one, of some people who stand for all.
+
+    On average it is no less than that of all people: among fewer, near ones are rarer.
+    """
+
+    value: float  #: The cost, in the units of `Cost`.
+    unbounded: float  #: That of the same people without the bound.
+    moved: float  #: Share of all score that the plan with the bound moves.
+    people: int  #: How many they are.
+
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
@@ -235,10 +255,26 @@ class Cost:
     piled: float | None = None  #: The most score that one person would hold after it.
     #: Whether nobody may hold more than a score of one, so that the plan is a proposal.
     bounded: bool = False
+    #: Where fairness looks free without that bound, and it was not asked for: the cost with it.
+    with_bound: BoundedCost | None = None
     types: tuple[str, ...] = ()  #: Names of the types of people that flows are between.
     flows: tuple[Flow, ...] = ()  #: Score between types, the largest first.
     pairs: Pairs | None = None  #: Score between people.
     failure: str = ""  #: What a solver did not find, and why; "" where nothing failed.
+
+    @property
+    def looks_free(self) -> bool:
+        """Whether unfair scores cost next to nothing, as receivers may end above a score of one."""
+        if self.bounded or self.exact is None or self.piled is None or self.piled <= 1:
+            return False
+        return self.exact.value < FREE * self.least_moved.value
+
+    @property
+    def to_twins(self) -> float:
+        """Share of the score that moves which goes to people who are alike in every column."""
+        if self.pairs is None or not self.moved:
+            return 0.0
+        return float(self.pairs.mass[self.pairs.twins].sum() / self.moved)
 
 
 @dataclass(frozen=True, kw_only=True)

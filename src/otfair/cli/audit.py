@@ -1,14 +1,4 @@
-"""`otfair audit`: how unfair the scores of a table are, to whom, and who would give to whom.
-
-Audit the scores of any model: violations with intervals, the cost of fairness, who
-would give score to whom and how alike they are. Writes one HTML page that opens without
-a network (or JSON, if the name ends so), and prints a summary.
-
-  otfair audit scores.csv --score p --label y --sensitive sex -o report.html
-  otfair audit scores.csv --score p --sensitive age:continuous --fail-above 0.05
-  otfair audit scores.csv --score p --sensitive sex --control area --weight w
-  otfair audit out.csv --score decision --label y --sensitive sex --max-difference 0.05
-"""
+"""`otfair audit`: how unfair the scores of a table are, to whom, and who would give to whom."""
 
 from __future__ import annotations
 
@@ -23,7 +13,8 @@ import numpy as np
 import pandas as pd
 
 from otfair._io.arrays import ArgumentError
-from otfair.auditing import NO_DISTANCES, Audit, Limit, Places, audit
+from otfair._io.pdf import find_browser, to_pdf
+from otfair.auditing import NO_DISTANCES, Audit, Limit, Places, audit, why_free
 from otfair.cli._answers import decision_tables, first_lines
 from otfair.cli._columns import (
     continuous_names,
@@ -36,24 +27,13 @@ from otfair.cli._columns import (
     say_kinds,
     split_names,
 )
-from otfair.cli._names import read_names
-from otfair.cli._options import (
-    Outcome,
-    UsageError,
-    add_notion,
-    add_people,
-    add_reading,
-    add_within,
-    count,
-    unit,
-    whole,
-)
+from otfair.cli._options import TOO_UNFAIR, Outcome, UsageError
 from otfair.cli._output import output_file, text_table
 from otfair.cli._task import described, load, read_label, refuse_numbers, remarks
+from otfair.cli._words import read_names
 from otfair.notions import NOTIONS
 from otfair.tables import Table, TableError, positive_value
 
-TOO_UNFAIR = 3
 SHOWN = {  # columns of the summary that are printed, and what to call them
     "notion": "notion",
     "attribute": "attribute",
@@ -66,55 +46,9 @@ SHOWN = {  # columns of the summary that are printed, and what to call them
 MEANING = (
     "decisions: largest difference between groups in positive decisions (for predictive_parity, "
     "in how often these\nare right); moved: share of all score that the cheapest way to be fair "
-    "moves; distance: how far, as a share of\nthe typical distance between two people"
+    "moves; distance: how different those are\nwho give and receive, where 1 is two people picked "
+    "at random"
 )
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what `otfair audit` takes."""
-    add_reading(parser, datasets=False)
-    column = add_people(parser)
-    column("--score", required=True, metavar="COLUMN",
-           help="scores, from 0 to 1; or decisions, 0 or 1, or written as the "
-           "label is")  # fmt: skip
-    add_within(column)
-    add_notion(parser, control=True)
-    add = parser.add_argument
-    add("--threshold", type=unit, default=0.5, metavar="T",
-        help="decisions are positive above this score (default 0.5)")  # fmt: skip
-    add("--skip-unscored", action="store_true",
-        help="leave rows without a score out, and count them")  # fmt: skip
-    add("--favourable", type=int, choices=[0, 1], help="whether a positive decision is good for "
-        "people (1), such as a loan, or bad (0), such as being held for a risk (default: by the "
-        "names of label or score, where they tell)")  # fmt: skip
-    add("--reference", action="append", default=[], metavar="[COLUMN=]GROUP", help="group that "
-        "others are compared with, such as Male or sex=Male (default: the most favoured one that "
-        "is large enough)")  # fmt: skip
-    add("--cross", action="append", default=[], metavar="A,B",
-        help="audit these sensitive columns crossed, too")  # fmt: skip
-    add("--names", type=Path, metavar="FILE", help="words for codes: JSON such as "
-        '{"sex": {"1": "men"}}, or a table of column, code, name')  # fmt: skip
-    add("--min-group", type=whole, default=30, metavar="N",
-        help="groups of fewer people are too small to say (default 30)")  # fmt: skip
-    fails = f"exit with {TOO_UNFAIR} if, by more than chance explains,"
-    add("--max-violation", "--fail-above", type=unit, metavar="V",
-        help=f"{fails} a violation is above this")  # fmt: skip
-    add("--max-difference", type=unit, metavar="D", help=f"{fails} the rates of positive decisions "
-        "in two groups differ by more, for a notion that is audited")  # fmt: skip
-    add("--min-ratio", type=unit, metavar="R",
-        help=f"{fails} the ratio of two groups' rates is below this")  # fmt: skip
-    add("--bootstrap", type=count, default=200, metavar="N",
-        help="resamples of people for intervals (default 200)")  # fmt: skip
-    add("--receivers", type=whole, metavar="N", help="how many people may receive score; of fewer "
-        "than all, what sampling adds is estimated (default: all of up to 50 000, of a million "
-        "2048)")  # fmt: skip
-    add("--bounded", action=argparse.BooleanOptionalAction, default=None,
-        help="whether plans leave nobody with a score above one (default: up to 3000 "
-        "people)")  # fmt: skip
-    add("--seed", type=int, default=0, help="of what is sampled (default 0)")
-    add("--title", metavar="TEXT", help="of the report (default: the score and the table)")
-    add("-o", "--output", type=Path, metavar="FILE",
-        help="the page; without it, the summary alone")  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> Outcome:
@@ -151,6 +85,8 @@ def run(options: argparse.Namespace) -> Outcome:
     crossed = [split_names([text], sensitive.columns) for text in options.cross]
     writing: Any = contextlib.nullcontext()
     if options.output is not None:  # what can't be written is said before the work is done
+        if options.output.suffix.lower() == ".pdf":
+            find_browser()
         writing = output_file(options.output, options.table)
     with writing as part:
         found = _audited(
@@ -184,8 +120,9 @@ def run(options: argparse.Namespace) -> Outcome:
         found = described(found, table, title, remarks(table, numbers))
         found = replace(found, places=_places(table))
         if part is not None:
-            text = found.to_json() if part.suffix == ".json" else found.to_html()
-            part.write_bytes(text.encode())
+            kind = part.suffix.lower()
+            text = found.to_json() if kind == ".json" else found.to_html()
+            part.write_bytes(to_pdf(text) if kind == ".pdf" else text.encode())
     return _outcome(found, table.source, sensitive, notes, options)
 
 
@@ -271,6 +208,9 @@ def _outcome(
     said += [f"sensitive: {say_kinds(sensitive)}", *(f"note: {note}" for note in notes)]
     shown = [column for column in SHOWN if column != "interval" or options.bootstrap]
     said += ["", text_table(summary[shown].rename(columns=SHOWN)), MEANING]
+    said += [
+        f"{f.notion}, {f.attribute}: {why}" for f in found.findings if (why := why_free(f.cost))
+    ]
     if options.output is not None:
         said += ["", f"report: {options.output}"]
     data = json.loads(found.to_json())

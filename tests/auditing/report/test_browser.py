@@ -17,6 +17,7 @@ from tables_for_commands import loans, write
 from tables_for_commands import otfair as command
 
 import otfair
+from otfair._io.pdf import to_pdf
 
 SCRIPT = Path(__file__).parents[3] / "scripts" / "chromium.sh"
 PAIRS = "#f1_1p"  # counterparts of the first finding
@@ -231,6 +232,44 @@ def test_on_paper_sections_are_open_and_controls_are_gone(browser, report):
     browser.page.emulate_media(media="print")
     for gone in ("nav", ".search", ".skip"):
         assert browser.run(f"document.querySelector('{gone}').checkVisibility()") is False
+    assert silent(browser)
+
+
+@pytest.mark.slow
+def test_on_paper_two_pages_of_summary_come_first_and_few_follow(browser, report):
+    paper = to_pdf(report.read_text("utf-8"))
+    assert len(re.findall(rb"/Type\s*/Page\b", paper)) <= 20  # three attributes by two notions
+    browser.open(report, width=720, height=960)  # a sheet of Letter, less its margins
+    browser.page.emulate_media(media="print")
+    end = browser.run("document.querySelector('#short').getBoundingClientRect().bottom")
+    assert end < 2 * 960
+    breaks = "getComputedStyle(document.querySelector('#a1 h2')).breakBefore"
+    assert browser.run(breaks) == "page"
+    # Pairs that are open fit the page, and no more of them are printed than it says.
+    widths = "[...document.querySelectorAll('.pairs')].map(t => t.scrollWidth - innerWidth)"
+    assert max(browser.run(widths)) <= 0
+    assert browser.run(f"{ROWS}.filter(r => r.checkVisibility()).length") == 6
+
+
+@pytest.mark.slow
+def test_tables_that_go_on_to_the_right_say_so(browser, report):
+    hint = "e => getComputedStyle(e, '::before').content.includes('More columns to the right')"
+    tables = "[...document.querySelectorAll('.wide')].filter(e => e.checkVisibility())"
+    wider = f"{tables}.filter(e => e.scrollWidth > e.clientWidth + 1)"
+    browser.open(report, width=390)
+    assert browser.run(f"{wider}.length") > 0
+    assert browser.run(f"{wider}.every({hint})")
+    assert browser.run(f"{tables}.filter({hint}).length === {wider}.length")
+    # And the last column can be reached, by the keyboard as well.
+    browser.run(f"{wider}[0].focus()")
+    browser.page.keyboard.press("End")
+    for _ in range(40):
+        browser.page.keyboard.press("ArrowRight")
+    browser.settle()
+    left = f"(e => e.scrollWidth - e.clientWidth - e.scrollLeft)({wider}[0])"
+    assert browser.run(left) < 2
+    browser.open(report, width=1200)
+    assert browser.run(f"{tables}.filter({hint}).length === {wider}.length")
     assert silent(browser)
 
 

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from reports import plain_audit
 
-from otfair.auditing import Estimate, Group
-from otfair.auditing.report._words import called, decimal, figure_range, sentence, short, verdict
+from otfair.auditing import BoundedCost, Estimate, Group, why_free
+from otfair.auditing.report._words import (
+    called,
+    decimal,
+    exactly,
+    figure_range,
+    sentence,
+    short,
+    verdict,
+)
 
 
 @pytest.fixture(scope="module")
@@ -19,12 +28,65 @@ def found():
 def test_a_sentence_says_what_the_cost_means(found):
     cost = replace(found.findings[0].cost, moved=0.0731, distance=0.411)
     assert sentence(cost) == (
-        "To be fair in the cheapest way, 7.3 % of all score must move, over 0.41 of the typical "
-        "distance between two people."
+        "To be fair in the cheapest way, 7.3 % of all score must pass to other people, on average "
+        "to somebody 41 % as different as two people picked at random."
     )
-    assert "over less than 0.01 of the typical" in sentence(replace(cost, distance=1e-4))
+    for distance, said in (
+        (1e-4, "to somebody almost alike in the columns compared."),
+        (1.01, "to somebody as different as two people picked at random."),
+        (1.32, "to somebody 1.3 times as different as two people picked at random."),
+        (0.0, "must pass to twins: people who are alike in every column compared."),
+    ):
+        assert sentence(replace(cost, distance=distance)).endswith(said)
+    drawn = replace(cost, sampling=(0.02, 0.04))
+    assert "to somebody about 41 % as different" in sentence(drawn)
     assert "less than 0.1 % of all score" in sentence(replace(cost, moved=1e-4))
     assert sentence(replace(cost, moved=0.0)).startswith("The scores are fair")
+
+
+def test_the_exact_figures_are_said_too(found):
+    cost = replace(found.findings[0].cost, moved=0.0731, distance=0.411)
+    cost = replace(cost, exact=Estimate(0.03004, 0.02, 0.04))
+    assert exactly(cost) == (
+        "In figures: 7.31 % of all score moves, over 0.411 of the typical (median) distance "
+        "between two people, at an OTF cost of 0.03."
+    )
+    assert exactly(replace(cost, moved=0.0)) == ""
+    assert exactly(replace(cost, exact=None)) == ""
+
+
+def test_a_cost_that_looks_free_is_explained(found):
+    cost = found.findings[0].cost
+    assert why_free(cost) == ""  # bounded
+    pairs = replace(cost.pairs, distance=np.where(np.arange(len(cost.pairs)) < 1, 0.1, 0.0))
+    cost = replace(
+        cost, bounded=False, exact=Estimate(1e-5, 0, 1), piled=25.04, pairs=pairs, distance=1e-3,
+        moved=float(pairs.mass.sum()), least_moved=Estimate(0.0621, 0.05, 0.07),
+    )  # fmt: skip
+    share = 100 * (1 - pairs.mass[0] / cost.moved)
+    said = why_free(cost)
+    assert said.startswith(
+        "A cost this low does not mean that the scores are nearly fair: at least 6.2 % of all "
+        "score must pass to other people. "
+    )
+    assert f"({share:.1f} % of what moves goes to twins, who are so in every column" in said
+    assert "one person would end with 25.0. The bounded cost" in said
+    assert "only as these may end with scores above one." in sentence(cost)
+    cost = replace(
+        cost, with_bound=BoundedCost(value=0.0123, unbounded=2e-5, moved=0.08, people=2000)
+    )
+    assert why_free(cost).endswith(
+        "If nobody may end above one, the cost lies between < 0.0001 and about 0.0123. The latter "
+        "is that of 2,000 people drawn to stand for all, fewer of whom are near each other; 8.0 % "
+        "of their score moves, and without the bound they cost < 0.0001."
+    )
+    assert sentence(cost).endswith("above one; if they may not, it costs up to about 0.0123.")
+    low = replace(cost, with_bound=replace(cost.with_bound, value=0.0))
+    assert "It stays so low if nobody may end above one" in why_free(low)
+    assert "above one" not in sentence(low)
+    # Not where all costs little because little must move, or nobody ends above one.
+    assert why_free(replace(cost, least_moved=Estimate(1e-4, 0, 1))) == ""
+    assert why_free(replace(cost, piled=0.9)) == ""
 
 
 def test_the_ends_of_mean_scores_are_those_of_the_widest_stratum(found):

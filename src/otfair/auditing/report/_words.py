@@ -7,7 +7,7 @@ from math import isfinite
 
 from markupsafe import Markup
 
-from otfair.auditing._results import Cost, Finding, Group, Status, Violation
+from otfair.auditing._results import TWINS, Cost, Finding, Group, Status, Violation
 from otfair.auditing.costs._solving import TOLL
 from otfair.metrics import Estimate
 
@@ -18,14 +18,75 @@ SMALLEST_COST = 1e-4  # figures of a smaller one tell readers nothing
 def sentence(cost: Cost) -> str:
     """Say what the cost means."""
     if cost.exact is None or cost.moved is None or cost.distance is None:
-        return f"To be fair, at least {percent(cost.least_moved.value)} of all score must move."
+        least = percent(cost.least_moved.value)
+        return f"To be fair, at least {least} of all score must pass to other people."
     if cost.moved == 0:
         return "The scores are fair as they are: no score must move."
-    far = f"{cost.distance:.2f}" if cost.distance >= 0.005 else "less than 0.01"
-    far = f"about {far}" if cost.sampling and cost.distance >= 0.005 else far
+    pass_on = f"To be fair in the cheapest way, {percent(cost.moved)} of all score must pass to"
+    about = "about " * bool(cost.sampling)
+    to = f"other people, on average to somebody {about}{_unlike(cost.distance)}"
+    to = "twins: people who are alike in every column compared" if cost.distance <= TWINS else to
+    found = cost.with_bound
+    if not cost.looks_free or (found and found.value < SMALLEST_COST):
+        return f"{pass_on} {to}."
+    instead = f"; if they may not, it costs up to about {decimal(found.value)}" if found else ""
+    return f"{pass_on} {to}. That looks free only as these may end with scores above one{instead}."
+
+
+def _unlike(distance: float) -> str:
+    """Say how different two people are, as a share of the typical distance between two."""
+    if distance < 0.005:
+        return "almost alike in the columns compared"
+    if distance < 0.995:
+        return f"{100 * distance:.0f} % as different as two people picked at random"
+    if distance < 1.05:
+        return "as different as two people picked at random"
+    return f"{distance:.1f} times as different as two people picked at random"
+
+
+def exactly(cost: Cost) -> str:
+    """Say the same in figures; "" where there are none, or nothing moves."""
+    if cost.exact is None or not cost.moved or cost.distance is None:
+        return ""
+    about = "about " * bool(cost.sampling)
     return (
-        f"To be fair in the cheapest way, {percent(cost.moved)} of all score must move, over {far} "
-        "of the typical distance between two people."
+        f"In figures: {100 * cost.moved:.3g} % of all score moves, over {about}"
+        f"{decimal(cost.distance)} of the typical (median) distance between two people, at an OTF "
+        f"cost of {decimal(cost.exact.value)}."
+    )
+
+
+def why_free(cost: Cost) -> str:
+    """Say why unfair scores seem to cost nothing, and what they cost really; "" elsewhere."""
+    if not cost.looks_free or cost.piled is None:
+        return ""
+    twins = cost.to_twins
+    alike = "people who are alike in every column compared" if twins > 0.9995 else (
+        "people who are nearly alike" if twins < 0.0005 else
+        f"people who are alike ({percent(twins)} of what moves goes to twins, who are so in every "
+        "column compared)"
+    )  # fmt: skip
+    said = (
+        "A cost this low does not mean that the scores are nearly fair: at least "
+        f"{percent(cost.least_moved.value)} of all score must pass to other people. It is low as "
+        f"this plan may hand any amount of score to {alike}; one person would end with "
+        f"{cost.piled:.1f}."
+    )
+    found = cost.with_bound
+    if found is None:
+        return f"{said} The bounded cost, in which nobody ends above one, was not computed."
+    who = f"of {found.people:,} people drawn to stand for all"
+    if found.value < SMALLEST_COST:
+        return (
+            f"{said} It stays so low if nobody may end above one ({who}): enough people have a "
+            "twin, or nearly, whom the notion compares them with."
+        )
+    assert cost.exact is not None
+    low, high = decimal(cost.exact.value), decimal(found.value)
+    return (
+        f"{said} If nobody may end above one, the cost lies between {low} and about {high}. The "
+        f"latter is that {who}, fewer of whom are near each other; {percent(found.moved)} of "
+        f"their score moves, and without the bound they cost {decimal(found.unbounded)}."
     )
 
 
