@@ -8,6 +8,7 @@ a network (or JSON, if the name ends so), and prints a summary.
   otfair audit scores.csv --score p --sensitive age:continuous --fail-above 0.05
   otfair audit scores.csv --score p --sensitive sex --control area --weight w
   otfair audit out.csv --score decision --label y --sensitive sex --max-difference 0.05
+  otfair audit scores.csv --score p --sensitive sex,race --table ll144 -o ll144.html
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import pandas as pd
 
 from otfair._io.arrays import ArgumentError
 from otfair.auditing import NO_DISTANCES, Audit, Places, audit
+from otfair.cli import _law
 from otfair.cli._columns import (
     continuous_names,
     kind_names,
@@ -96,12 +98,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "people)")  # fmt: skip
     add("--seed", type=int, default=0, help="of what is sampled (default 0)")
     add("--title", metavar="TEXT", help="of the report (default: the score and the table)")
+    add("--favourable", type=int, choices=[0, 1], help="the outcome that is good to have")
+    _law.add_options(parser)
     add("-o", "--output", type=Path, metavar="FILE",
         help="the page; without it, the summary alone")  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> Outcome:
     """Read, audit, write."""
+    if options.law is not None:
+        return _law.run(options)
     asked = [notion for notion in NOTIONS if notion.name in (options.notion or ())]
     for notion in sorted(asked, key=lambda notion: notion.name):
         if notion.needs_control and not options.control:

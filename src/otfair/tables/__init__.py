@@ -1,6 +1,7 @@
 """Tables in: files and data frames to columns, kinds, labels and numbers."""
 
 from otfair.tables._budget import TableError
+from otfair.tables._checksum import checksum
 from otfair.tables._columns import (
     Column,
     Columns,

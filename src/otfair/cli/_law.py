@@ -1,0 +1,207 @@
+"""Tables of law of `otfair audit --table`: which columns they are made of, and what is written."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from otfair._io.arrays import ArgumentError
+from otfair.cli._columns import require_columns, split_names
+from otfair.cli._options import Outcome, UsageError, unit
+from otfair.cli._output import output_file, text_table
+from otfair.cli._task import load
+from otfair.law import LawTable, described, four_fifths, ll144
+from otfair.tables import Table, TableError, shown
+
+ROLES = {  # words in the name of a column that tell what it holds
+    "sex": {"sex", "gender", "sexe", "sexo", "geschlecht"},
+    "race": {"race", "races", "ethnicity", "ethnic", "ethnicities", "raceethnicity", "racial"},
+}
+UNUSED = {  # options that mean nothing to a table of law
+    "notion": "--notion", "control": "--control", "features": "--features", "drop": "--drop",
+    "fail_above": "--fail-above", "max_difference": "--max-difference", "label": "--label",
+}  # fmt: skip
+SHOWN = {  # columns that are printed, and what to call them
+    "category": "category", "people": "people", "selected": "selected", "rate": "rate",
+    "impact_ratio": "ratio", "lowest": "lowest", "highest": "highest", "at_shares": "shared out",
+    "standard_deviations": "deviations", "p_fisher": "p (Fisher)", "short_of_reference": "short",
+    "short_of_four_fifths": "short of 4/5", "status": "remark",
+}  # fmt: skip
+ONLY_UNKNOWN = ("lowest", "highest", "at_shares")
+MEANING = (
+    "ratio: impact ratio; lowest, highest: over all ways to assign people of unknown category; "
+    "shared out: with them shared\nout as people of known category are"
+)
+SHORT = "short: how many more would have to be selected for the reference's rate, or for 4/5 of it"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what tables of law take."""
+    add = parser.add_argument_group(
+        "tables of law (no verdict, and no legal advice)"
+    ).add_argument  # fmt: skip
+    add("--table", dest="law", choices=["ll144", "four-fifths"], help="write this in place of the "
+        "report: the tables of New York City's Local Law 144 (--sensitive sex,race), or those of "
+        "a rule of thumb of US employment law; -o names a .html, .csv or .json file")  # fmt: skip
+    add("--group", metavar="COLUMN", help="ll144: the groups that the tool sorts people into")
+    add("--exclude-below", type=unit, metavar="SHARE", help="ll144: give no ratio to categories "
+        "of a smaller share, up to 0.02; with --reason")  # fmt: skip
+    add("--reason", metavar="TEXT", default="", help="why these are excluded")
+    add("--compare-with", metavar="GROUP", help="four-fifths: the reference (default: the most "
+        "selected group of at least 2 %% of the people)")  # fmt: skip
+    add("--source", metavar="TEXT", default="", help="where the data come from")
+    add("--explanation", metavar="TEXT", default="", help="why these data")
+    add("--audit-date", metavar="DATE", help="such as 2026-11-17 (default: today)")
+
+
+def run(options: argparse.Namespace) -> Outcome:
+    """Read the people, make the tables, write them."""
+    _check(options)
+    table, _ = load(options)
+    wanted = _roles(table, options.sensitive) if options.law == "ll144" else {}
+    columns = list(wanted.values()) or _names(table, options.sensitive)
+    used = [*columns, *require_columns(table, [options.score], "--score")]
+    if options.group is not None:
+        used += require_columns(table, [options.group], "--group")
+    if twice := [name for name in used if used.count(name) > 1]:
+        raise TableError(f"{twice[0]!r} can't be two of --score, --sensitive and --group.")
+    writing: Any = contextlib.nullcontext()
+    if options.output is not None:  # what can't be written is said before the work is done
+        writing = output_file(options.output, options.table)
+    with writing as part:
+        found = _made(options, table, wanted, columns)
+        title = options.title or f"{options.score} of {Path(table.source).name}"
+        file = {"file": table.source} | ({"SHA-256": table.sha256} if table.sha256 else {})
+        found = described(found, title, file)
+        if part is not None:
+            text = {".csv": found.to_csv, ".json": found.to_json}.get(part.suffix, found.to_html)()
+            part.write_bytes(text.encode(errors="backslashreplace"))
+    return Outcome(_said(found, table, wanted, options), json.loads(found.to_json()))
+
+
+def _check(options: argparse.Namespace) -> None:
+    given = [word for name, word in UNUSED.items() if getattr(options, name, None)]
+    if given:
+        raise UsageError(f"--table {options.law} takes no {given[0]}; leave it out")
+    if options.weight is not None:
+        raise UsageError(
+            f"--table {options.law} takes no --weight: it counts people, and tests and bounds over "
+            "the unknown hold for whole people only; leave it out"
+        )
+    only = {"ll144": ("group", "exclude_below", "reason"), "four-fifths": ("compare_with",)}
+    for law, names in only.items():
+        for name in names:
+            if options.law != law and getattr(options, name):
+                option = f"--{name.replace('_', '-')}"
+                raise UsageError(f"{option} goes with --table {law}, not with {options.law}")
+    if options.output is not None and options.output.suffix not in (".html", ".csv", ".json"):
+        raise UsageError(
+            f"--table writes .html, .csv or .json; received -o {options.output}. Name one of these"
+        )
+
+
+def _names(table: Table, given: Sequence[str]) -> list[str]:
+    return require_columns(table, split_names(given, table.columns), "--sensitive")
+
+
+def _roles(table: Table, given: Sequence[str]) -> dict[str, str]:
+    """Return the columns of sex and race: as "sex=COLUMN" says, or as their names tell."""
+    named: dict[str, str] = {}
+    for name in split_names(given, table.columns):
+        role, _, column = name.partition("=")
+        if name not in table.columns and role in ROLES and column:
+            roles = [role]
+        else:
+            column, words = name, set(re.split(r"[^a-z]+", name.casefold()))
+            roles = [role for role, known in ROLES.items() if words & known]
+        require_columns(table, [column], "--sensitive")
+        if len(roles) != 1 or roles[0] in named:
+            raise UsageError(_unclear(given))
+        named[roles[0]] = column
+    if set(named) != set(ROLES):
+        raise UsageError(_unclear(given))
+    return {role: named[role] for role in ROLES}
+
+
+def _unclear(given: Sequence[str]) -> str:
+    return (
+        "--table ll144 needs one column of sex and one of race/ethnicity, told by their names or "
+        f"written as --sensitive sex=COLUMN,race=COLUMN; received --sensitive {','.join(given)}"
+    )
+
+
+def _made(
+    options: argparse.Namespace, table: Table, wanted: dict[str, str], columns: list[str]
+) -> LawTable:
+    """Make the tables, and speak of options where Python speaks of arguments."""
+    favourable: object = 1 if options.favourable is None else options.favourable
+    if options.positive is not None:
+        favourable = options.positive
+    outcome, groups = table.frame[options.score], None
+    if options.group is not None:
+        groups = table.frame[options.group]
+    settings: dict[str, Any] = {
+        "favourable": favourable, "skip_unscored": options.skip_unscored, "source": options.source,
+        "explanation": options.explanation, "date": options.audit_date,
+    }  # fmt: skip
+    try:
+        if options.law == "four-fifths":
+            settings |= {"threshold": options.threshold, "reference": options.compare_with}
+            return four_fifths(outcome, group=table.frame[columns], **settings)
+        settings |= {"exclude_below": options.exclude_below, "reason": options.reason}
+        people: dict[str, Any] = {role: table.frame[column] for role, column in wanted.items()}
+        return ll144(outcome, **people, groups=groups, **settings)
+    except ArgumentError as error:
+        raise TableError(_option(error, options, wanted)) from error
+
+
+def _option(error: ArgumentError, options: argparse.Namespace, wanted: dict[str, str]) -> str:
+    names = {
+        "outcome": f"--score {options.score}", "decisions": f"--score {options.score}",
+        "group": "--sensitive", "groups": f"--group {options.group}", "date": "--audit-date",
+        "favourable": "--positive" if options.positive is not None else "--favourable",
+        "reference": "--compare-with", "exclude_below": "--exclude-below", "reason": "--reason",
+    } | {role: f"--sensitive {column}" for role, column in wanted.items()}  # fmt: skip
+    problem = error.problem.replace("`skip_unscored=True`", "`--skip-unscored`")
+    problem = re.sub(r"`favourable=(.*)`", r"`--positive \1`", problem)
+    return f"{names.get(error.argument, error.argument)} {problem}"
+
+
+def _said(
+    found: LawTable, table: Table, wanted: dict[str, str], options: argparse.Namespace
+) -> str:
+    """Return the tables for a terminal."""
+    record = found.record
+    said = [found.rule.title, found.rule.about, "", f"{table.source}: {record.people:,} people"]
+    said += [f"{role}: column {shown(column)}" for role, column in wanted.items()]
+    said += [record.outcome]
+    said += [f"note: {n:,} people are left out: {why}" for why, n in record.left_out.items()]
+    said += [f"note: {note}" for note in record.notes]
+    if record.reason:
+        said += [f"excluded categories: {record.reason}"]
+    for part in found.parts:
+        columns = [c for c in SHOWN if c in part.frame]
+        if not part.unknown:
+            columns = [c for c in columns if c not in ONLY_UNKNOWN]
+        rows = part.frame if part.unknown else part.frame.iloc[:-1]
+        said += ["", shown(part.name), text_table(_tidy(rows[columns]))]
+        said += [f"note: {note}" for note in part.notes]
+    said += ["", MEANING]
+    if options.law == "four-fifths":
+        said += [SHORT]
+    if options.output is not None:
+        said += ["", f"table: {options.output}"]
+    return "\n".join(said)
+
+
+def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with whole numbers where people are counted."""
+    whole = [c for c in frame if str(c).startswith("short_")]
+    return frame.astype(dict.fromkeys(whole, "Int64")).rename(columns=SHOWN)
