@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import pandas as pd
@@ -39,6 +40,7 @@ MEANING = (
     "ratio: impact ratio; lowest, highest: over all ways to assign people of unknown category; "
     "shared out: with them shared\nout as people of known category are"
 )
+WIDTH = 110  # of a paragraph
 SHORT = "short: how many more would have to be selected for the reference's rate, or for 4/5 of it"
 
 
@@ -179,7 +181,12 @@ def _said(
 ) -> str:
     """Return the tables for a terminal."""
     record = found.record
-    said = [found.rule.title, found.rule.about, "", f"{table.source}: {record.people:,} people"]
+    said = [
+        found.rule.title,
+        fill(found.rule.about, WIDTH),
+        "",
+        f"{table.source}: {record.people:,} people",
+    ]
     said += [f"{role}: column {shown(column)}" for role, column in wanted.items()]
     said += [record.outcome]
     said += [f"note: {n:,} people are left out: {why}" for why, n in record.left_out.items()]
@@ -203,5 +210,8 @@ def _said(
 
 def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table with whole numbers where people are counted."""
-    whole = [c for c in frame if str(c).startswith("short_")]
-    return frame.astype(dict.fromkeys(whole, "Int64")).rename(columns=SHOWN)
+    counts = [c for c in frame if str(c).startswith("short_")]
+    whole: dict[str, Any] = {
+        str(c): ["-" if n != n else f"{n:.0f}" for n in frame[c]] for c in counts
+    }
+    return frame.assign(**whole).rename(columns=SHOWN)

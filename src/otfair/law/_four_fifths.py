@@ -168,17 +168,10 @@ def _part(column: Categories, counts: Counts, wanted: str | None) -> Part:
     if wanted in column.names:
         among = [k for k in every if counts.cells[k] == (wanted,)]
     best = most_selected(counts, among)
-    frame = rates_table(counts, among, every)
-    tests = [_tests(counts, k, best) for k in every]
-    frame = pd.concat([frame, pd.DataFrame([*tests, TESTS])], axis=1)
-    few = False
-    for k in every:
-        words = [UNDER_SHARE] * (k not in large)
-        if k == best:
-            words = [REFERENCE, *words]
-        elif best is not None and _expected(counts, k, best) < FEW:
-            words, few = [*words, TOO_FEW], True
-        frame.loc[k, "status"] = "; ".join(words)
+    status = {k: "; ".join(_remarks(counts, k, best)) for k in every}
+    frame = rates_table(counts, among, every, status)
+    tests = pd.DataFrame([*(_tests(counts, k, best) for k in every), TESTS])
+    frame = pd.concat([frame.drop(columns="status"), tests, frame["status"]], axis=1)
     notes = part_notes(counts, [column])
     if best is None and wanted is not None and counts.selected.any():
         notes.append(f"Nobody of the reference, {wanted}, is selected: there is no impact ratio.")
@@ -191,9 +184,18 @@ def _part(column: Categories, counts: Counts, wanted: str | None) -> Part:
         name=column.name,
         group="",
         unknown=counts.unknown_people,
-        frame=frame[[*(c for c in frame if c != "status"), "status"]],
-        notes=tuple([*notes, SMALL] if few else notes),
+        frame=frame,
+        notes=tuple(
+            [*notes, SMALL] if any(TOO_FEW in words for words in status.values()) else notes
+        ),
     )
+
+
+def _remarks(counts: Counts, k: int, best: int | None) -> list[str]:
+    small = [UNDER_SHARE] * bool(counts.shares[k] < LEAST_SHARE)
+    if k == best:
+        return [REFERENCE, *small]
+    return [*small, TOO_FEW] if best is not None and _expected(counts, k, best) < FEW else small
 
 
 def _expected(counts: Counts, k: int, best: int) -> float:

@@ -195,17 +195,15 @@ def _tables(
 
 def _part(attributes: Sequence[Categories], counts: Counts, limit: float, group: str) -> Part:
     included = [k for k in range(len(counts)) if counts.shares[k] >= limit]
-    frame = rates_table(counts, included, included)
-    for k in set(range(len(counts))) - {*included}:
-        frame.loc[k, "status"] = EXCLUDED
+    status = {k: EXCLUDED for k in range(len(counts)) if k not in included}
     if (best := most_selected(counts, included)) is not None:
-        frame.loc[best, "status"] = REFERENCE
+        status[best] = REFERENCE
     name = " by ".join(counts.names)
     return Part(
         name=f"{group}: {name}" if group else name,
         group=group,
         unknown=counts.unknown_people,
-        frame=frame,
+        frame=rates_table(counts, included, included, status),
         notes=tuple(part_notes(counts, attributes)),
     )
 

@@ -10,7 +10,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from otfair._io.rendering import templates
-from otfair.law._table import LawTable, Part
+from otfair.law._table import REFERENCE, UNKNOWN, LawTable, Part
 
 DASH = "–"
 COLUMNS = {  # name: (heading, how it is written)
@@ -20,12 +20,15 @@ COLUMNS = {  # name: (heading, how it is written)
     "impact_ratio": ("impact ratio", "ratio"),
     "range": ("ratio over all ways to assign the unknown", "range"),
     "at_shares": ("ratio with the unknown shared out", "ratio"),
+    "status": ("remark", "text"),
+}
+TESTS = {  # of the comparison with the reference
     "below_four_fifths": ("below four fifths", "yes"),
     "standard_deviations": ("standard deviations", "signed"),
     "p_fisher": ("p value, Fisher's exact test", "chance"),
     "p_normal": ("p value, normal test", "chance"),
-    "short_of_reference": ("more people selected to reach the reference's rate", "whole"),
-    "short_of_four_fifths": ("more people selected to reach four fifths of it", "whole"),
+    "short_of_reference": ("people short of the reference's rate", "whole"),
+    "short_of_four_fifths": ("people short of four fifths of it", "whole"),
     "status": ("remark", "text"),
 }
 ONLY_UNKNOWN = ("range", "at_shares")  # columns that say nothing where nobody is unknown
@@ -46,31 +49,37 @@ def _shared(table: LawTable) -> dict[str, Any]:
 
 
 def _shown(part: Part) -> dict[str, Any]:
-    """Return a table as headings and rows of text."""
-    frame = part.frame
-    names = [
-        name for name in COLUMNS
-        if (name in frame or name == "range") and (part.unknown or name not in ONLY_UNKNOWN)
-    ]  # fmt: skip
-    largest = max([1.0, *(v for v in frame["highest"] if math.isfinite(v))])
-    rows = []
-    for row in frame.to_dict(orient="records"):
-        if row["status"] == "unknown" and not part.unknown:
-            continue
-        values = [(COLUMNS[name][0], _text(row, name), COLUMNS[name][1]) for name in names]
-        bar = _bar(row, largest) if part.unknown else Markup("")
-        rows.append(
-            {"name": row["category"], "status": row["status"], "values": values, "bar": bar}
-        )
-    return {"part": part, "headings": [COLUMNS[name] for name in names], "rows": rows}
+    """Return a table as blocks of headings and rows of text."""
+    hidden = () if part.unknown else ONLY_UNKNOWN
+    rows = part.frame.to_dict(orient="records")
+    rates = [row for row in rows if part.unknown or row["status"] != UNKNOWN]
+    columns = {name: about for name, about in COLUMNS.items() if name not in hidden}
+    blocks = [_block(part.name, columns, rates)]
+    if "p_fisher" in part.frame:
+        compared = [row for row in rows if row["below_four_fifths"] is not None]
+        others = [row["category"] for row in rows if str(row["status"]).startswith(REFERENCE)]
+        if compared:
+            blocks.append(_block(f"{part.name}: compared with {others[0]}", TESTS, compared))
+    return {"part": part, "blocks": blocks}
 
 
-def _text(row: dict[Any, Any], name: str) -> str:
+def _block(caption: str, columns: dict[str, tuple[str, str]], rows: list[Any]) -> dict[str, Any]:
+    largest = max([1.0, *(row["highest"] for row in rows if math.isfinite(row["highest"]))])
+    shown = []
+    for row in rows:
+        values = [(heading, _text(row, name, kind), kind)
+                  for name, (heading, kind) in columns.items()]  # fmt: skip
+        about = {"name": row["category"], "status": row["status"], "bar": _bar(row, largest)}
+        shown.append(about | {"values": values})
+    return {"caption": caption, "headings": list(columns.values()), "rows": shown}
+
+
+def _text(row: dict[Any, Any], name: str, kind: str) -> str:
     """Return a value as it is shown."""
-    if name == "range":
+    if kind == "range":
         low, high = row["lowest"], row["highest"]
         return DASH if math.isnan(low) else f"{_ratio(low)} to {_ratio(high)}"
-    value, kind = row[name], COLUMNS[name][1]
+    value = row[name]
     if kind == "text":
         return str(value)
     if value is None or value != value:

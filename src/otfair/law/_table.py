@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from otfair._io.files import write_bytes
-from otfair._io.rendering import to_json
+from otfair._io.rendering import csv_text, to_json
 from otfair.law._bounds import ratio_bounds, shared_rates
 from otfair.law._counts import Categories, Counts
 from otfair.tables import without_formulas
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from otfair.law._rules import Rule
 
 LEAST_SHARE = 0.02  # below it a category may be left out of comparisons
+RATIOS = ("impact_ratio", "lowest", "highest", "at_shares")
 REFERENCE, EXCLUDED, UNKNOWN = "reference", "excluded", "unknown"  # what `status` says
 
 
@@ -107,9 +107,7 @@ class LawTable:
         str
             The CSV. Text that a spreadsheet would run as a formula gets an apostrophe.
         """
-        frame, _ = without_formulas(self.to_frame())
-        text = frame.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
-        return _written(path, text)
+        return _written(path, csv_text(without_formulas(self.to_frame())[0]))
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return tables and record as JSON, and write it to a file if one is named.
@@ -163,43 +161,32 @@ def described(table: LawTable, title: str, file: dict[str, str]) -> LawTable:
     return replace(table, record=replace(table.record, title=title, file=file))
 
 
-def rates_table(counts: Counts, reference: Sequence[int], shown: Sequence[int]) -> pd.DataFrame:
+def rates_table(
+    counts: Counts, reference: Sequence[int], shown: Collection[int], status: Mapping[int, str]
+) -> pd.DataFrame:
     """Return rates, impact ratios and their bounds; the last row is people of unknown category.
 
     Ratios are to the highest rate of the categories in `reference`, for the categories `shown`.
     """
-    rates = counts.selected / counts.people if len(counts) else np.zeros(0)
-    highest = max((rates[k] for k in reference), default=0.0)
-    frame = pd.DataFrame(
-        {
-            "category": [", ".join(cell) for cell in counts.cells],
-            "people": counts.people,
-            "share": counts.shares,
-            "selected": counts.selected,
-            "rate": rates,
-            "impact_ratio": np.nan,
-            "lowest": np.nan,
-            "highest": np.nan,
-            "at_shares": np.nan,
-            "status": "",
-        }
-    )
     shared = shared_rates(counts)
-    top = max((shared[k] for k in reference), default=0.0)
-    for k in shown:
-        bounds = ratio_bounds(counts, k, reference)
-        ratio = _ratio(counts, k, reference) if highest > 0 else np.nan
-        at_shares = shared[k] / top if top > 0 else np.nan
-        frame.loc[k, ["impact_ratio", "lowest", "highest", "at_shares"]] = [
-            ratio, *(bounds if counts.unknown else (ratio, ratio)), at_shares,
-        ]  # fmt: skip
-    lost, chosen = counts.unknown_people, counts.unknown_selected
-    frame.loc[len(frame)] = {
-        "category": "(unknown)", "people": lost, "share": np.nan, "selected": chosen,
-        "rate": chosen / lost if lost else np.nan, "impact_ratio": np.nan, "lowest": np.nan,
-        "highest": np.nan, "at_shares": np.nan, "status": UNKNOWN,
-    }  # fmt: skip
-    return frame
+    best, top = most_selected(counts, reference), max((shared[k] for k in reference), default=0.0)
+    rows = []
+    for k, cell in enumerate(counts.cells):
+        n, s = int(counts.people[k]), int(counts.selected[k])
+        ratios = dict.fromkeys(RATIOS, np.nan)
+        if k in shown:
+            ratio = np.nan if best is None else _ratio(counts, k, best)
+            ends = ratio_bounds(counts, k, reference) if counts.unknown else (ratio, ratio)
+            at_shares = shared[k] / top if top > 0 else np.nan
+            ratios = dict(zip(RATIOS, (ratio, *ends, at_shares)))
+        about = {"category": ", ".join(cell), "people": n, "share": counts.shares[k]}
+        rates = {"selected": s, "rate": s / n}
+        rows.append(about | rates | ratios | {"status": status.get(k, "")})
+    n, s = counts.unknown_people, counts.unknown_selected
+    rows.append({"category": "(unknown)", "people": n, "share": np.nan, "selected": s,
+                 "rate": s / n if n else np.nan, **dict.fromkeys(RATIOS, np.nan),
+                 "status": UNKNOWN})  # fmt: skip
+    return pd.DataFrame(rows)
 
 
 def most_selected(counts: Counts, among: Sequence[int]) -> int | None:
@@ -210,13 +197,9 @@ def most_selected(counts: Counts, among: Sequence[int]) -> int | None:
     return best if best is not None and counts.selected[best] else None
 
 
-def _ratio(counts: Counts, k: int, reference: Sequence[int]) -> float:
-    best = most_selected(counts, reference)
-    assert best is not None
-    return float(
-        int(counts.selected[k]) * int(counts.people[best])
-        / (int(counts.people[k]) * int(counts.selected[best]))
-    )  # fmt: skip
+def _ratio(counts: Counts, k: int, best: int) -> float:
+    (s, n), (r, m) = ((int(counts.selected[j]), int(counts.people[j])) for j in (k, best))
+    return s * m / (n * r)
 
 
 def part_notes(counts: Counts, attributes: Sequence[Categories]) -> list[str]:
