@@ -103,7 +103,8 @@ def test_groups_repeat_the_tables(table):
     ("options", "message", "code"),
     [
         (("--weight", "w"), "takes no --weight: it counts people", 2),
-        (("--fail-above", ".1"), "takes no --fail-above", 2),
+        (("--fail-above", "0"), "takes no --fail-above", 2),
+        (("--drop", "w"), "takes no --drop", 2),
         (("-o", "x.pdf"), "--table writes .html, .csv or .json", 2),
         (("--exclude-below", ".01"), "--reason is empty", 1),
         (("--exclude-below", ".1", "--reason", "x"), "--exclude-below must lie in [0, 0.02]", 1),

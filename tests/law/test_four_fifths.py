@@ -110,6 +110,19 @@ def test_scores_are_decided_by_a_threshold():
     assert "is at most 0.6" in found.record.outcome
 
 
+def test_scores_of_another_range_need_a_threshold():
+    scores, group = [20, 50, 70, 90], ["a", "b", "a", "b"]
+    with pytest.raises(ValueError, match=r"`threshold` is needed, as scores range from 20 to 90"):
+        otfair.four_fifths(scores, group=group)
+    found = otfair.four_fifths(scores, group=group, threshold=60)
+    assert found.tables["group"]["selected"].to_list() == [1, 1, 0]
+
+
+def test_a_threshold_does_not_touch_decisions():
+    found = otfair.four_fifths([1, 0, 1, 1], group=list("abab"), threshold=1.0)
+    assert found.tables["group"]["selected"].to_list() == [2, 1, 0]
+
+
 def test_one_table_for_each_column_and_a_reference_of_one_of_them():
     group = pd.DataFrame({"sex": list("fmfm"), "race": list("aabb")})
     found = otfair.four_fifths([1, 1, 0, 1], group=group, reference="f")

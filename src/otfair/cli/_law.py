@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> Outcome:
 
 
 def _check(options: argparse.Namespace) -> None:
-    given = [word for name, word in UNUSED.items() if getattr(options, name, None)]
+    given = [word for name, word in UNUSED.items() if getattr(options, name) not in (None, [])]
     if given:
         raise UsageError(f"--table {options.law} takes no {given[0]}; leave it out")
     if options.weight is not None:
@@ -155,7 +155,8 @@ def _made(
     }  # fmt: skip
     try:
         if options.law == "four-fifths":
-            settings |= {"threshold": options.threshold, "reference": options.compare_with}
+            threshold = None if options.threshold == 0.5 else options.threshold
+            settings |= {"threshold": threshold, "reference": options.compare_with}
             return four_fifths(outcome, group=table.frame[columns], **settings)
         settings |= {"exclude_below": options.exclude_below, "reason": options.reason}
         people: dict[str, Any] = {role: table.frame[column] for role, column in wanted.items()}
@@ -169,7 +170,8 @@ def _option(error: ArgumentError, options: argparse.Namespace, wanted: dict[str,
         "outcome": f"--score {options.score}", "decisions": f"--score {options.score}",
         "group": "--sensitive", "groups": f"--group {options.group}", "date": "--audit-date",
         "favourable": "--positive" if options.positive is not None else "--favourable",
-        "reference": "--compare-with", "exclude_below": "--exclude-below", "reason": "--reason",
+        "threshold": "--threshold", "reference": "--compare-with", "reason": "--reason",
+        "exclude_below": "--exclude-below",
     } | {role: f"--sensitive {column}" for role, column in wanted.items()}  # fmt: skip
     problem = error.problem.replace("`skip_unscored=True`", "`--skip-unscored`")
     problem = re.sub(r"`favourable=(.*)`", r"`--positive \1`", problem)

@@ -47,7 +47,7 @@ def four_fifths(
     *,
     group: Array,
     favourable: object = 1,
-    threshold: float = 0.5,
+    threshold: float | None = None,
     reference: object = None,
     unknown: Iterable[str] = UNKNOWN_WORDS,
     skip_unscored: bool = False,
@@ -74,8 +74,8 @@ def four_fifths(
         Groups; one table for each column. Who lacks one is unknown.
     favourable : object, default=1
         The favourable decision: 1 or 0, or the text of one.
-    threshold : float, default=0.5
-        The score above which a decision is 1.
+    threshold : float, default=None
+        The score above which a decision is 1; 0.5 by default, where scores lie in [0, 1].
     reference : object, default=None
         The group to compare with; by default the most selected one of at least 2 % of the people.
     unknown : iterable of str, default=UNKNOWN_WORDS
@@ -112,14 +112,12 @@ def four_fifths(
     short_of_four_fifths      8.0
     """
     check_flag("skip_unscored", skip_unscored)
-    limit = check_real("threshold", threshold)
     same_people({"decisions": decisions, "group": group})
     frame = to_frame(group, "group", "group").reset_index(drop=True)
     told = read_outcome(decisions, "decisions", _numbered(favourable), skip_unscored)
     same_length("decisions", len(told.known), len(frame), of="group")
-    selected = told.values == 1
-    if told.is_score:
-        selected = (told.values > limit) ^ told.low_is_good
+    limit = _threshold(told, threshold)
+    selected = (told.values > limit) ^ told.low_is_good
     words, kept = list(unknown), told.known
     columns = [read_categories(frame[name][kept], "group", words) for name in frame]
     wanted = None if reference is None else plain_text(reference).strip()
@@ -152,6 +150,22 @@ def four_fifths(
 
 def _numbered(favourable: object) -> object:
     return int(favourable) if favourable in ("0", "1") else favourable
+
+
+def _threshold(told: Outcome, threshold: float | None) -> float:
+    limit = 0.5 if threshold is None else check_real("threshold", threshold)
+    if not told.is_score:
+        return 0.5
+    if threshold is not None:
+        return limit
+    low, high = told.values.min(), told.values.max()
+    if low < 0 or high > 1:
+        raise ArgumentError(
+            "threshold",
+            f"is needed, as scores range from {low:.4g} to {high:.4g}: name the score above which "
+            "people are selected, or pass scores in [0, 1].",
+        )
+    return limit
 
 
 def _meaning(told: Outcome, limit: float) -> str:
