@@ -68,7 +68,8 @@ def test_unknown_people_are_counted_in_each_table_and_in_no_ratio():
 
 
 @pytest.mark.parametrize(
-    "word", ["", "  ", "unknown", " UNKNOWN ", "Decline to answer", None, np.nan, pd.NA]
+    "word",
+    ["", "  ", "unknown", " UNKNOWN ", "Decline to answer", "Unknown/Invalid", None, np.nan, pd.NA],
 )
 def test_words_that_mean_unknown(word):
     sex = pd.Series(["f", "m", "f", word], dtype=object)

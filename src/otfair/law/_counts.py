@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,8 +22,9 @@ UNKNOWN_WORDS = (
     "decline to identify", "decline to self-identify", "choose not to disclose",
     "choose not to identify", "prefer not to say", "prefer not to answer",
     "prefer not to disclose", "i prefer not to answer", "i do not wish to answer",
-    "i don't wish to answer", "do not wish to answer",
+    "i don't wish to answer", "invalid", "do not wish to answer",
 )  # fmt: skip
+SEVERAL = re.compile(r"\s*(?:[/,;]|\bor\b)\s*")  # what stands between words
 EMPTY = "(empty)"  # how a missing value is called
 
 
@@ -93,7 +95,7 @@ def read_categories(
     if any(pd.api.types.is_list_like(value) for value in found):
         raise ArgumentError(argument, "holds lists, where each person needs one category.")
     texts = [plain_text(value).strip() for value in found]
-    known = [text for text in dict.fromkeys(texts) if text.casefold() not in words]
+    known = [text for text in dict.fromkeys(texts) if not _is_unknown(text, words)]
     if not known:
         raise ArgumentError(
             argument,
@@ -115,6 +117,12 @@ def read_categories(
         if text not in place and number:
             lost[text or EMPTY] = lost.get(text or EMPTY, 0) + number
     return Categories(str(column.name), names, of_value[codes], lost)
+
+
+def _is_unknown(text: str, words: set[str]) -> bool:
+    """Whether a text is one of the words, or several of them, as in "Unknown/Invalid"."""
+    folded = text.casefold()
+    return folded in words or all(part in words for part in SEVERAL.split(folded))
 
 
 def count(attributes: Sequence[Categories], selected: np.ndarray) -> Counts:
