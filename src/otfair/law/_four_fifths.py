@@ -191,8 +191,8 @@ def _part(column: Categories, counts: Counts, wanted: str | None) -> Part:
         notes.append(f"Nobody of the reference, {wanted}, is selected: there is no impact ratio.")
     if len(large) < len(counts):
         notes.append(
-            "under 2 %: groups of a smaller share of the people of known group. The Uniform "
-            "Guidelines ask no finding on them, and they are no reference unless named."
+            "under 2 %: of the people of known group here. The Uniform Guidelines ask for findings "
+            "on groups of at least 2 % of the workforce; smaller ones are no reference unless named."
         )
     return Part(
         name=column.name,
