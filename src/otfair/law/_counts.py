@@ -37,10 +37,6 @@ class Categories:
     codes: np.ndarray  # (n,) which of `names`; -1 where nobody knows
     unknown: dict[str, int]  # what was taken for unknown, and of how many people
 
-    def take(self, rows: np.ndarray) -> Categories:
-        """Return the same of some people; `names` are still those of all."""
-        return Categories(self.name, self.names, self.codes[rows], self.unknown)
-
 
 @dataclass(frozen=True)
 class Unknown:

@@ -192,7 +192,7 @@ def _part(column: Categories, counts: Counts, wanted: str | None) -> Part:
     if len(large) < len(counts):
         notes.append(
             "under 2 %: of the people of known group here. The Uniform Guidelines ask for findings "
-            "on groups of at least 2 % of the workforce; smaller ones are no reference unless named."
+            "on groups of at least 2 % of the workforce. They are no reference unless named."
         )
     return Part(
         name=column.name,

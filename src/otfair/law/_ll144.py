@@ -7,6 +7,7 @@ the median of all people assessed, or that is sorted into a group.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -182,7 +183,7 @@ def _exclusion(share: float | None, reason: str) -> float:
 
 
 def _renamed(attribute: Categories, name: str) -> Categories:
-    return Categories(name, attribute.names, attribute.codes, attribute.unknown)
+    return replace(attribute, name=name)
 
 
 def _tables(
