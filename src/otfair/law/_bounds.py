@@ -122,8 +122,8 @@ def _peak(people: np.ndarray, selected: np.ndarray) -> Fraction:
 def _level(people: np.ndarray, selected: np.ndarray, number: int) -> Fraction:
     """Return the least highest rate where people who are not selected may join any category.
 
-    It is s / (n + m) for some category that m people join, so that each one is tried: the largest m
-    by far enough people for all others to stay within that rate.
+    It is s / (n + m) for some category that m people join, so that each one is tried, with the
+    largest m that leaves enough people to keep all others within that rate.
     """
     some = selected > 0
     people, selected = people[some], selected[some]
