@@ -101,6 +101,11 @@ def _lowest_peak(counts: Counts, c: int, others: list[int]) -> Fraction | float:
         if into and some.people > some.selected:
             parts.append((False, some.people - some.selected, into))
     people, selected = counts.people[others], counts.selected[others]
+    for chosen, number, into in parts:
+        if len(into) == 1:  # there is one place for them
+            people[into] += number
+            selected[into] += number * chosen
+    parts = [part for part in parts if len(part[2]) > 1]
     if not parts:
         return _peak(people, selected)
     if len(parts) == 1 and not parts[0][0]:
@@ -162,15 +167,15 @@ class _Spread:
         """Return the least that the highest rate can be.
 
         First for people who can be divided, then for whole ones. Where the search for these does
-        not end, the first answer stands: it is never too high, nor off by more than the people of
-        a category make when each of them gets or loses one.
+        not end, the first answer stands: it is never too high, and off by what a person or two in
+        a category make.
         """
         first = np.r_[True, self.of[1:] != self.of[:-1]]
         divided = self._lowered(np.where(first, self.sizes[self.of], 0), whole=False)
         if divided is None:  # not seen; what is known is still true
             return 0.0
         whole = self._lowered(divided, whole=True)
-        return self._rates(divided).max() if whole is None else _peak(*self._people(whole))
+        return self._rates(divided).max() - CLOSE if whole is None else _peak(*self._people(whole))
 
     def _lowered(self, spread: np.ndarray, whole: bool) -> np.ndarray | None:
         """Return the way with the least highest rate; None where it can't be told."""
@@ -213,6 +218,7 @@ class _Spread:
         rates = coo_array((weights, places), shape=(K, count + 1)).tocsr()
         all_of = coo_array((np.ones(count), (self.of, v)), shape=(parts, count + 1)).tocsr()
         least = (self.known_selected - t * self.known) / scale - 1.0
+        wide = 2.0 + self.sizes.sum()  # z is within it
         found = milp(
             -np.eye(1, count + 1, count)[0],
             constraints=[
@@ -220,8 +226,9 @@ class _Spread:
                 LinearConstraint(all_of, self.sizes, self.sizes),
             ],
             integrality=np.r_[np.full(count, int(whole)), 0],
-            bounds=Bounds(np.r_[np.zeros(count), -np.inf], np.inf),
-            options={"node_limit": NODES, "mip_rel_gap": CLOSE},
+            bounds=Bounds(np.r_[np.zeros(count), -wide], np.r_[self.sizes[self.of], wide]),
+            # Without presolving, by which older solvers call some of these infeasible.
+            options={"node_limit": NODES, "mip_rel_gap": CLOSE, "presolve": False},
         )
         if found.status != 0:
             return None
