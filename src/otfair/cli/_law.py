@@ -89,7 +89,9 @@ def run(options: argparse.Namespace) -> Outcome:
 
 
 def _check(options: argparse.Namespace) -> None:
-    given = [word for name, word in UNUSED.items() if getattr(options, name) not in (None, [])]
+    given = [
+        word for name, word in UNUSED.items() if getattr(options, name, None) not in (None, [])
+    ]
     if given:
         raise UsageError(f"--table {options.law} takes no {given[0]}; leave it out")
     if options.weight is not None:
