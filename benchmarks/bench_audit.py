@@ -43,7 +43,7 @@ def main() -> None:
     )
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--groups", type=int, default=0)
-    parser.add_argument("--reference", type=int, help="people who may receive score")
+    parser.add_argument("--receivers", type=int, help="people who may receive score")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         table, page = Path(folder) / "people.csv", Path(folder) / "report.html"
@@ -53,8 +53,8 @@ def main() -> None:
             sys.executable, "-m", "otfair", "audit", str(table), "--score", "p", "--label",
             "granted", "--json", "-o", str(page),
         ]  # fmt: skip
-        if options.reference:
-            command += ["--reference", str(options.reference)]
+        if options.receivers:
+            command += ["--receivers", str(options.receivers)]
         for name in sensitive:
             command += ["--sensitive", name]
         before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()

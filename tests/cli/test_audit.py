@@ -52,10 +52,13 @@ def test_one_json_object_and_a_json_file(table, tmp_path):
 
 def test_the_limit_decides_the_exit_code(table):
     worst = otfair("audit", table, *BASE, "--json").data["worst"]
-    assert otfair("audit", table, *BASE, "--fail-above", worst).code == 0  # not above itself
-    said = otfair("audit", table, *BASE, "--fail-above", worst - 1e-6)
+    assert otfair("audit", table, *BASE, "--max-violation", worst).code == 0  # not above itself
+    said = otfair("audit", table, *BASE, "--max-violation", worst - 1e-6)
+    assert said.code == 0
+    assert "but by no more than chance explains" in said.out
+    said = otfair("audit", table, *BASE, "--max-violation", 0.05)
     assert said.code == 3
-    assert "is above" in said.out
+    assert "above the limit, 0.05\n" in said.out
 
 
 def test_notions_features_and_drop(table):
@@ -395,4 +398,4 @@ def test_a_gate_on_rates(tmp_path):
     assert otfair(*base, "--bootstrap", 0, "--max-difference", apart + 1e-6).code == 0
     said = otfair(*base, "--bootstrap", 0, "--max-difference", apart - 1e-6)
     assert said.code == 3
-    assert f"the largest difference of decisions, {apart:.4f}, is above" in said.out
+    assert f"difference of decisions {apart:.3f}: above the limit" in said.out

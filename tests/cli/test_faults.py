@@ -210,6 +210,24 @@ def test_too_little_memory_is_said(table, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("size", [300, 700, 750])  # MB; with 700, the import ended the process
+def test_a_limit_below_what_imports_take_is_said_before_them(table, size):
+    script = (
+        "import resource, sys\nfrom otfair.cli import main\n"
+        f"resource.setrlimit(resource.RLIMIT_AS, ({size} << 20,) * 2)\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    for arguments, code in (["audit", table], 1), (["--version"], 0):
+        ended = subprocess.run(
+            [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == code, ended.stderr
+        assert ended.stderr == code * (
+            f"otfair: error: the process may take only {size} MB of memory, and PyTorch takes "
+            "800 MB to start with. Allow more, such as by `ulimit -v`.\n"
+        )
+
+
 @pytest.mark.parametrize(
     "problem",
     [

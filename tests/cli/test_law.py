@@ -103,13 +103,14 @@ def test_groups_repeat_the_tables(table):
     ("options", "message", "code"),
     [
         (("--weight", "w"), "takes no --weight: it counts people", 2),
-        (("--fail-above", "0"), "takes no --fail-above", 2),
+        (("--max-violation", "0"), "takes no --max-violation", 2),
+        (("--cross", "gender,race_ethnicity"), "takes no --cross", 2),
         (("--drop", "w"), "takes no --drop", 2),
         (("-o", "x.pdf"), "--table writes .html, .csv or .json", 2),
         (("--exclude-below", ".01"), "--reason is empty", 1),
         (("--exclude-below", ".1", "--reason", "x"), "--exclude-below must lie in [0, 0.02]", 1),
         (("--audit-date", "soon"), "--audit-date must be a day such as", 1),
-        (("--compare-with", "f"), "--compare-with goes with --table four-fifths", 2),
+        (("--reference", "f"), "--reference goes with --table four-fifths", 2),
         (("--group", "gender"), "'gender' can't be two of", 1),
         (("--group", "nobody"), "no column 'nobody' for --group", 1),
     ],
@@ -119,6 +120,17 @@ def test_errors_of_one_line_say_the_fix(table, options, message, code):
     assert said.code == code
     assert message in said.err
     assert "Traceback" not in said.err
+
+
+def test_a_reference_and_words_for_codes(table, tmp_path):
+    names = tmp_path / "names.json"
+    names.write_text('{"gender": {"f": "women", "m": "men"}}')
+    options = ("--table", "four-fifths", "--names", names, "--reference", "gender=women", "--json")
+    said = otfair("audit", table, "--score", "p", *ROLES, *options)
+    assert said.code == 0, said.err
+    rows = {row["category"]: row for row in said.data["tables"][0]["frame"]}
+    assert list(rows) == ["men", "women", "(unknown)"]
+    assert rows["women"]["status"] == "reference"
 
 
 def test_missing_scores_are_an_error_or_left_out(table):

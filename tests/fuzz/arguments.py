@@ -290,7 +290,7 @@ CALLS = (
     Call("FairDecisions", _decided,
          ("max_difference", "min_ratio", "min_rate", "threshold", "cost_false_positive",
           "cost_false_negative", "confidence", "new_people", "cv", "random_state"), work=("cv",)),
-    Call("audit", _audited, ("threshold", "epsilon", "n_bootstrap", "random_state", "reference"),
+    Call("audit", _audited, ("threshold", "epsilon", "n_bootstrap", "random_state", "receivers"),
          BOTH, work=("n_bootstrap",)),
     Call("tradeoff_curve", _curve,
          ("alphas", "test_size", "random_state", "n_bootstrap", "n_jobs"),

@@ -33,7 +33,7 @@ CORPUS = [
     ("CorrelationLoss", {"smoothing": 10**400}),  # OverflowError
     ("NormLoss", {"smoothing": 5e-324}),
     ("audit", {"n_bootstrap": "nan"}),  # a TypeError of Python's
-    ("audit", {"reference": Decimal("NaN")}),  # decimal.InvalidOperation
+    ("audit", {"receivers": Decimal("NaN")}),  # decimal.InvalidOperation
     ("FairDecisions", {"cost_false_positive": 1e-300, "cost_false_negative": 1e300}),
     ("tradeoff_curve", {"test_size": 10**5000}),  # a number that Python does not write
     ("tradeoff_curve", {"random_state": np.False_}),

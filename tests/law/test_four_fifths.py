@@ -129,6 +129,11 @@ def test_one_table_for_each_column_and_a_reference_of_one_of_them():
     assert list(found.tables) == ["sex", "race"]
     sex = found.tables["sex"].set_index("category")
     assert sex.loc["m", "impact_ratio"] == 2.0
+    by_column = {"sex": "f", "race": "b"}
+    race = otfair.four_fifths([1, 1, 0, 1], group=group, reference=by_column).tables["race"]
+    assert race["impact_ratio"].to_list()[:2] == [2.0, 1.0]
+    with pytest.raises(ValueError, match=r"`reference` has sex=b, which is no group; there are"):
+        otfair.four_fifths([1, 1, 0, 1], group=group, reference={"sex": "b"})
     with pytest.raises(ValueError, match=r"`reference` is 'z', which no group is; they are 'f'"):
         otfair.four_fifths([1, 1, 0, 1], group=group, reference="z")
 

@@ -12,7 +12,16 @@ from otfair._io.files import write_bytes
 from otfair._io.rendering import to_json
 from otfair.auditing._features import Features
 from otfair.auditing._reading import AuditData
-from otfair.auditing._results import SHOWN_PAIRS, Curve, Finding, Places, Record, Violation
+from otfair.auditing._results import (
+    SHOWN_PAIRS,
+    Curve,
+    Decisions,
+    Finding,
+    Places,
+    Record,
+    Status,
+    Violation,
+)
 from otfair.auditing.report._page import notebook_cell, page
 from otfair.metrics import Estimate
 
@@ -22,6 +31,8 @@ class Audit:
     """What `audit` found: tables for people, a page for readers, JSON for programs."""
 
     findings: tuple[Finding, ...]  #: One for each notion and attribute.
+    decisions: tuple[Decisions, ...]  #: How groups are decided, one for each attribute.
+    statuses: tuple[Status, ...]  #: How findings stand to the limits that were set.
     curves: tuple[Curve, ...]  #: Score distributions, ROC and calibration of each group.
     record: Record  #: Rows used and dropped, settings, versions, checksum.
     #: The rows that were audited: `scores`, `labels`, `weight`, and `rows`, their row numbers.
@@ -105,7 +116,13 @@ class Audit:
                 out["cost"]["pairs"] = pairs[["giver", "receiver", "mass", "distance"]]
             findings.append(out)
         curves = [asdict(curve) for curve in self.curves]
-        found = {"worst": self.worst, "findings": findings, "curves": curves}
+        found = {
+            "worst": self.worst,
+            "statuses": [asdict(status) for status in self.statuses],
+            "decisions": [asdict(one) for one in self.decisions],
+            "findings": findings,
+            "curves": curves,
+        }
         return _written(path, to_json(found | {"record": asdict(self.record)}, indent=1))
 
     def to_html(self, path: str | Path | None = None) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import torch
 
+from otfair._io.arrays import ArgumentError
 from otfair.auditing._reading import AuditData
 from otfair.auditing._statistics import quantile_codes, range_names
 from otfair.notions import (
@@ -92,11 +93,18 @@ def _conditioned(notions: Sequence[GroupNotion], controls: tuple[Column, ...]) -
     return out
 
 
-def compare(data: AuditData, notions: Sequence[GroupNotion]) -> list[Comparison]:
-    """Return one comparison for each attribute of each notion; those that share distances meet."""
+def compare(
+    data: AuditData, notions: Sequence[GroupNotion], crossed: Sequence[tuple[str, ...]] = ()
+) -> list[Comparison]:
+    """Return one comparison for each attribute of each notion; those that share distances meet.
+
+    Some columns are compared crossed too.
+    """
     found: dict[tuple[object, ...], Comparison] = {}
+    for columns in crossed:
+        _check_crossed(data, columns)
     for notion in _conditioned(notions, data.controls):
-        for c in _compare_by(data, notion):
+        for c in _compare_by(data, notion, crossed):
             found.setdefault((c.notion, c.attribute, c.rate, *c.strata.names), c)
     order = [str(column.name) for column in data.columns]
     order += [c.attribute for c in found.values()]  # crossed ones come last
@@ -104,7 +112,48 @@ def compare(data: AuditData, notions: Sequence[GroupNotion]) -> list[Comparison]
     return sorted(found.values(), key=lambda c: (order.index(c.attribute), keys.index(c.fine_key)))
 
 
-def _compare_by(data: AuditData, notion: GroupNotion) -> list[Comparison]:
+def _check_crossed(data: AuditData, columns: tuple[str, ...]) -> None:
+    """Raise where columns can't be crossed."""
+    groups = [str(column.name) for column in data.columns if not is_number(column.values)]
+    others = [name for name in columns if name not in groups]
+    if others or len(set(columns)) < 2:
+        what = f"{others[0]!r}, which is none" if others else f"{list(columns)}"
+        raise ArgumentError(
+            "cross",
+            f"must name two or more sensitive columns of groups; received {what}. Columns of "
+            f"groups are {groups}.",
+        )
+
+
+def read_reference(reference: object, comparisons: Iterable[Comparison]) -> dict[str, str]:
+    """Return the group that others are compared with, by attribute, where one is named.
+
+    It is named in full, "sex=Male", or by its value alone.
+    """
+    if reference is None:
+        return {}
+    every = {c.attribute: [str(v) for v in c.groups.values] for c in comparisons}
+    given = reference if isinstance(reference, Mapping) else dict.fromkeys(every, reference)
+    found: dict[str, str] = {}
+    for attribute, wanted in given.items():
+        groups = every.get(str(attribute), [])
+        for name in groups:
+            if str(wanted) in (name, name.removeprefix(f"{attribute}=")):
+                found[str(attribute)] = name
+        if isinstance(reference, Mapping) and str(attribute) not in found:
+            raise ArgumentError(
+                "reference",
+                f"is {str(wanted)!r} for {str(attribute)!r}, which has the groups {groups[:10]}.",
+            )
+    if not found:
+        groups = [name for names in every.values() for name in names]
+        raise ArgumentError("reference", f"is {str(reference)!r}, which is none of {groups[:10]}.")
+    return found
+
+
+def _compare_by(
+    data: AuditData, notion: GroupNotion, crossed: Sequence[tuple[str, ...]]
+) -> list[Comparison]:
     columns, labels = list(data.columns), data.labels
     if isinstance(notion, ConditionalParity):
         columns += data.controls
@@ -121,7 +170,8 @@ def _compare_by(data: AuditData, notion: GroupNotion) -> list[Comparison]:
         )
     numbers = [column for column in kept if is_number(column.values)]
     groups = [read_group(column) for column in kept if not is_number(column.values)]
-    groups = cross(groups) if notion.intersectional else groups
+    together = [cross([g for g in groups if g.name in names])[0] for names in crossed]
+    groups = cross(groups) if notion.intersectional else groups + together
     every: list[Column | Attribute] = [*groups, *numbers]
     return [_compare(data, notion, strata, one) for one in every]
 

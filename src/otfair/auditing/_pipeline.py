@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 
 import numpy as np
 
-from otfair._io.arrays import Array
+from otfair._io.arrays import ArgumentError, Array
 from otfair._io.progress import track
 from otfair._io.settings import MOST_RESAMPLES, check_epsilon, check_real, check_whole, shown
 from otfair.auditing._audit import Audit
 from otfair.auditing._curves import curves
+from otfair.auditing._decisions import measure_decisions
+from otfair.auditing._favourable import guess_favourable
 from otfair.auditing._features import choose_columns, read_features
-from otfair.auditing._groups import compare, read_notions
+from otfair.auditing._groups import compare, read_notions, read_reference
+from otfair.auditing._limits import Limit, judge
 from otfair.auditing._neighbours import Neighbourhood
 from otfair.auditing._precision import measure_precision
 from otfair.auditing._reading import read
 from otfair.auditing._regions import find_regions
 from otfair.auditing._results import Finding, Record
-from otfair.auditing._violations import measure_violation
+from otfair.auditing._violations import MIN_PEOPLE, measure_violation
 from otfair.auditing.costs._costs import cost_of_fairness
 from otfair.auditing.costs._distances import Distances
 from otfair.metrics import draw_counts
@@ -52,8 +55,14 @@ def audit(
     epsilon: float = 1e-3,
     n_bootstrap: int = 200,
     random_state: int = 0,
-    reference: int | None = None,
+    receivers: int | None = None,
     bounded: bool | None = None,
+    favourable: int | None = None,
+    reference: str | Mapping[str, str] | None = None,
+    cross: Iterable[Sequence[str]] = (),
+    names: Mapping[str, Mapping[str, str]] | None = None,
+    min_people: int = MIN_PEOPLE,
+    limits: Sequence[Limit] = (),
     title: str = "",
     verbose: bool = False,
 ) -> Audit:
@@ -94,7 +103,7 @@ def audit(
         Resamples of people for the intervals.
     random_state : int, default=0
         Seed of resamples and reference samples.
-    reference : int, default=None
+    receivers : int, default=None
         How many people may receive score. Where they are fewer than all, they are a sample, and the
         result says what this adds to the cost. By default all of up to 50 000 people, and of n more
         the largest power of two below 2.5e9 / n, but no fewer than 512: of a million, 2048. The
@@ -103,6 +112,21 @@ def audit(
         Whether nobody may end with a score above one, so that the plan is a proposal and not only
         a measure; by default, for up to 3000 people without a reference sample. More of them take
         minutes, and memory for the distances between all.
+    favourable : {0, 1}, default=None
+        Whether a positive decision is good for people (1), such as a loan, or bad (0), such as
+        being held for a risk. By default names tell, such as "approved" or "default"; where they
+        don't, the audit speaks of the lowest and the highest group instead of worst and best off.
+    reference : str or mapping from attribute to str, default=None
+        Group that the decisions of others are compared with; by default the most favoured one
+        that is large enough.
+    cross : iterable of sequences of str, default=()
+        Sensitive columns that are audited crossed too, such as ``[("sex", "race")]``.
+    names : mapping from column to mapping from value to str, default=None
+        Words for codes of sensitive columns and controls, such as ``{"sex": {"1": "men"}}``.
+    min_people : int, default=30
+        Groups of fewer are too small to say, and compared with nobody.
+    limits : sequence of Limit, default=()
+        What `Audit.statuses` holds findings against.
     title : str, default=""
         Title of the report, such as what was scored, by which model and when.
     verbose : bool, default=False
@@ -125,7 +149,9 @@ def audit(
     1      equalized_odds       sex       0.33   0.09      0.28
     """
     started = time.perf_counter()
-    _check_settings(threshold, epsilon, n_bootstrap, random_state, reference)
+    _check_settings(threshold, epsilon, n_bootstrap, random_state, receivers, min_people)
+    if favourable not in (None, 0, 1):
+        raise ArgumentError("favourable", f"must be 0 or 1; received {shown(favourable)}.")
     given = {
         "scores": scores, "X": X, "sensitive_features": sensitive_features, "labels": labels,
         "sample_weight": sample_weight, "control_features": control_features,
@@ -138,15 +164,20 @@ def audit(
         categorical=_all_names(categorical, *(notion.categorical for notion in asked)),
         positive_label=positive_label,
         skip_unscored=skip_unscored,
+        names=names,
     )
-    comparisons = compare(data, asked)
+    comparisons = compare(data, asked, [tuple(columns) for columns in cross])
+    if favourable is None:
+        favourable = guess_favourable(data.outcomes[1], data.score)
+    by_attribute = {c.attribute: c for c in comparisons}
+    against = read_reference(reference, by_attribute.values())
     choice = choose_columns(data, drop, keep, verbose)
     features = read_features(choice, data.weight)
     with track(None, "audit", 2 * len(comparisons) + 1, verbose=verbose, leave=False) as bar:
         distances = near_people = None
         if features is not None:
             distances = Distances(
-                data, features, epsilon=epsilon, seed=random_state, reference=reference,
+                data, features, epsilon=epsilon, seed=random_state, reference=receivers,
                 verbose=verbose,
             )  # fmt: skip
             near_people = Neighbourhood(data, features, distances.scale, random_state)
@@ -157,9 +188,10 @@ def audit(
         counts = draw_counts(len(data), n_bootstrap, random_state)
         findings = []
         for c in comparisons:
-            of_precision = issubclass(c.notion, PredictiveParity)
-            measure = measure_precision if of_precision else measure_violation
-            violation = measure(data, c, threshold, counts)
+            if issubclass(c.notion, PredictiveParity):
+                violation = measure_precision(data, c, threshold, counts, min_people)
+            else:
+                violation = measure_violation(data, c, threshold, counts, min_people, favourable)
             bar.update()
             near = None if distances is None else distances.of(c)
             cost = cost_of_fairness(data, c, near, between, counts)
@@ -171,8 +203,14 @@ def audit(
             )  # fmt: skip
             findings.append(finding)
             bar.update()
+        decisions = [
+            measure_decisions(
+                data, c, threshold, counts, favourable=favourable,
+                reference=against.get(name), min_people=min_people,
+            )
+            for name, c in by_attribute.items()
+        ]  # fmt: skip
     failures = [f"{f.attribute}, {f.notion}: {f.cost.failure}" for f in findings if f.cost.failure]
-    shown = {c.attribute: c.groups for c in comparisons}
     record = Record(
         title=title,
         score=data.score,
@@ -181,6 +219,7 @@ def audit(
         rows_used=len(data),
         dropped=data.dropped,
         outcome=data.outcomes[1],
+        favourable=favourable,
         columns_used=() if features is None else tuple(map(str, features.table.columns)),
         columns_left_out=choice.left_out,
         notes=(*choice.notes, *failures),
@@ -190,9 +229,10 @@ def audit(
             "epsilon": float(epsilon),
             "n_bootstrap": int(n_bootstrap),
             "random_state": int(random_state),
-            "reference": None if distances is None else distances.size or len(data),
+            "receivers": None if distances is None else distances.size or len(data),
             "bounded": within,
             "skip_unscored": bool(skip_unscored),
+            "min_people": int(min_people),
             "notions": sorted({c.notion.name for c in comparisons}),
             "control": [str(c.name) for c in data.controls],
             "continuous": [str(c.name) for c in data.columns if is_number(c.values)],
@@ -205,7 +245,9 @@ def audit(
     )
     return Audit(
         findings=tuple(findings),
-        curves=tuple(curve for groups in shown.values() for curve in curves(data, groups)),
+        decisions=tuple(decisions),
+        statuses=judge(findings, limits),
+        curves=tuple(x for c in by_attribute.values() for x in curves(data, c.groups)),
         record=record,
         people=data,
         features=features,
@@ -219,13 +261,14 @@ def _all_names(*chosen: Columns) -> list[str | int]:
 
 def _check_settings(
     threshold: float, epsilon: float, n_bootstrap: int, random_state: int,
-    reference: int | None,
+    receivers: int | None, min_people: int,
 ) -> None:  # fmt: skip
+    check_whole("min_people", min_people, 1)
     check_real("threshold", threshold, 0, 1)
     check_epsilon(epsilon)
     check_whole("n_bootstrap", n_bootstrap, 0, MOST_RESAMPLES)
-    if reference is not None:
-        check_whole("reference", reference, 1)
+    if receivers is not None:
+        check_whole("receivers", receivers, 1)
     whole = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool)
     if not whole or random_state < 0:
         raise ValueError(

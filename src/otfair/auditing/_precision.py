@@ -10,12 +10,16 @@ import numpy as np
 from otfair.auditing._groups import Comparison
 from otfair.auditing._reading import AuditData
 from otfair.auditing._results import Group, Violation
-from otfair.auditing._violations import difference_and_ratio, is_small, with_doubt
+from otfair.auditing._violations import MIN_PEOPLE, comparable, is_small, spread, with_doubt
 from otfair.metrics import by_cell, estimate, resample
 
 
 def measure_precision(
-    data: AuditData, comparison: Comparison, threshold: float, counts: np.ndarray
+    data: AuditData,
+    comparison: Comparison,
+    threshold: float,
+    counts: np.ndarray,
+    min_people: int = MIN_PEOPLE,
 ) -> Violation:
     """Return differences of precision; `counts` (R, n) are those of resamples.
 
@@ -65,11 +69,17 @@ def measure_precision(
             rate=rate_of,
             base_rate=estimate(base[:, 0, g], 0.0, 1.0),
             precision=estimate(precision[:, 0, g], 0.0, 1.0),
-            small=is_small(int(sizes[g]), rate_of),
+            small=is_small(int(sizes[g]), rate_of, min_people),
         )
 
-    precision_difference, precision_ratio = difference_and_ratio(among[:, None])
-    rate_difference, rate_ratio = difference_and_ratio(right_share)
+    groups = {g: group(g) for g in np.flatnonzero(sizes).tolist()}
+    large = np.array([[g in groups and not groups[g].small for g in range(G)]])
+    precision_difference, precision_ratio, _ = spread(
+        precision, comparable(large & compared, compared[None])
+    )
+    rate_difference, rate_ratio, rate_chance = spread(
+        right_share, comparable(large, sizes[None] > 0)
+    )
     return Violation(
         value=estimate(value, 0.0, 1.0),
         worst=names[int(far.argmax())],
@@ -78,5 +88,6 @@ def measure_precision(
         mean_ratio=precision_ratio,
         rate_difference=rate_difference,
         rate_ratio=rate_ratio,
-        groups=tuple(group(g) for g in np.flatnonzero(sizes).tolist()),
+        rate_chance=rate_chance,
+        groups=tuple(groups.values()),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +60,7 @@ def read(
     scores: Array, X: Array, sensitive_features: Array, labels: Array, sample_weight: Array, *,
     continuous: Columns, categorical: Columns, positive_label: object,
     control_features: Array = None, skip_unscored: bool = False,
+    names: Mapping[str, Mapping[str, str]] | None = None,
 ) -> AuditData:  # fmt: skip
     """Read everything, and leave out people without score, label, group or weight."""
     sensitive = to_frame(sensitive_features, "sensitive_features", "group")
@@ -74,6 +76,7 @@ def read(
     control = pd.DataFrame(index=range(n))
     if control_features is not None:
         control = to_frame(control_features, "control_features", "control")
+    sensitive, control = (_in_words(frame, names or {}) for frame in (sensitive, control))
     if both := [name for name in control.columns if name in sensitive.columns]:
         raise ValueError(
             f"{both[0]!r} is both sensitive and a control; within its values nothing is left to "
@@ -136,6 +139,17 @@ def read(
         dropped={k: int(v.sum()) for k, v in lacking.items() if v.any()},
         checksum=checksum(given),
     )
+
+
+def _in_words(frame: pd.DataFrame, names: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
+    """Return columns with words in place of their codes, where there are some."""
+    out = frame.copy(deep=False)
+    for name in frame.columns:
+        words = {str(code): str(word) for code, word in names.get(str(name), {}).items()}
+        if words:
+            texts = frame[name].astype(object).map(plain_text, na_action="ignore")
+            out[name] = texts.map(lambda text: words.get(text, text), na_action="ignore")  # noqa: B023
+    return out
 
 
 def _numbers(column: pd.Series[Any], argument: str) -> np.ndarray:

@@ -11,6 +11,18 @@ from otfair.notions import GroupNotion
 from otfair.tables import Reason
 
 SHOWN_PAIRS = 40  # of people, by default and in the report
+#: Rates of decisions, and what they are called. All but the first need labels.
+RATES = {
+    "selection_rate": "selection rate",
+    "true_positive_rate": "true positive rate",
+    "false_positive_rate": "false positive rate",
+    "false_negative_rate": "false negative rate",
+    "precision": "precision",
+    "false_discovery_rate": "false discovery rate",
+    "false_omission_rate": "false omission rate",
+    "accuracy": "accuracy",
+    "base_rate": "base rate",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,12 +65,84 @@ class Violation:
     worst: str
     #: How far it may be off by chance: 95 % of resamples differ by less, in every group.
     chance: float
-    #: Between the highest and the lowest mean score of a group, or precision.
+    #: Between the highest and the lowest mean score of a group, or precision. Groups too small to
+    #: say are left out of differences and ratios, where two others can be compared.
     mean_difference: Estimate
     mean_ratio: Estimate  #: Of these two.
     rate_difference: Estimate  #: The same for rates at the threshold.
-    rate_ratio: Estimate  #: Of these rates.
+    #: Of these rates; where positive decisions are unfavourable, of the shares of negative ones.
+    rate_ratio: Estimate
+    #: How far `rate_difference` may be off by chance, as `chance` says it of `value`.
+    rate_chance: float
     groups: tuple[Group, ...]  #: The figures of each group.
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupDecisions:
+    """How the people of one group are decided at the threshold, by the rates of `RATES`.
+
+    A rate is missing where nobody is there to tell it, and without labels most are.
+    """
+
+    group: str  #: What it is called.
+    people: int  #: How many they are.
+    small: bool  #: Whether there are too few of them to say.
+    rates: dict[str, Estimate]  #: The rates.
+    difference: dict[str, Estimate]  #: From those of the reference group.
+    ratio: dict[str, Estimate]  #: To those of the reference group.
+    unsure: tuple[str, ...]  #: Rates of which too few people tell.
+    above: tuple[float, ...]  #: Weight of people with a score above each threshold.
+    #: The same of people with a positive label; empty without labels.
+    positive_above: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gap:
+    """The groups that fare worst and best, of those large enough to speak of.
+
+    Where it is not known which outcome is favourable, they are those with the lowest and the
+    highest figure.
+    """
+
+    worst: str  #: The group that fares worst.
+    best: str  #: The group that fares best.
+    worst_figure: Estimate  #: Its share of favourable decisions, or its mean score.
+    best_figure: Estimate  #: The same of the other.
+    difference: Estimate  #: Between the two; positive.
+    ratio: Estimate  #: Of the lower figure to the higher.
+    #: How far differences between groups are off by chance, at most, in 95 % of resamples.
+    chance: float
+
+    @property
+    def by_chance(self) -> bool | None:
+        """Whether chance explains the difference; None where that was not measured."""
+        return None if self.chance != self.chance else self.difference.value <= self.chance
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decisions:
+    """How the groups of one attribute are decided, whatever the notion."""
+
+    attribute: str  #: Name of the attribute.
+    reference: str  #: The group that others are compared with.
+    groups: tuple[GroupDecisions, ...]  #: The figures of each group.
+    thresholds: tuple[float, ...]  #: Those of `GroupDecisions.above`.
+    gap: Gap | None  #: Of decisions; None where fewer than two groups are large enough.
+    score_gap: Gap | None  #: Of mean scores.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status:
+    """How a figure stands to a limit that was set."""
+
+    criterion: str  #: "violation", "difference" or "ratio", the latter two of decisions.
+    limit: float  #: The largest that is allowed; of a ratio, the smallest.
+    notion: str  #: Name of the notion.
+    attribute: str  #: Name of the attribute.
+    figure: Estimate  #: What was found.
+    beyond: bool  #: Whether the figure is beyond the limit.
+    #: Whether it is so by more than chance explains. Without resamples, chance explains nothing.
+    sure: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,6 +316,8 @@ class Record:
     rows_used: int  #: How many rows were audited.
     dropped: dict[str, int]  #: Why rows were left out, and how many; one may lack several things.
     outcome: str  #: What the positive label is, such as "paid = yes"; "" without labels.
+    #: Which outcome is good for people, 0 or 1; None where it was not said and names don't tell.
+    favourable: int | None
     columns_used: tuple[str, ...]  #: Columns that distances were taken from.
     columns_left_out: dict[str, Reason]  #: Other columns, and why they were not used.
     notes: tuple[str, ...]  #: What readers should know about columns and costs.

@@ -19,7 +19,12 @@ ROUNDING = 1e-24  # of the largest square: a smaller spread is that of equal num
 
 
 def measure_violation(
-    data: AuditData, comparison: Comparison, threshold: float, counts: np.ndarray
+    data: AuditData,
+    comparison: Comparison,
+    threshold: float,
+    counts: np.ndarray,
+    min_people: int = MIN_PEOPLE,
+    favourable: int | None = None,
 ) -> Violation:
     """Return correlations, differences and ratios; `counts` (R, n) are those of resamples."""
     h, w = data.scores, data.weight
@@ -69,11 +74,17 @@ def measure_violation(
             mean_score=estimate(mean[:, stratum, g], 0.0, 1.0),
             rate=rate_of,
             base_rate=None if base is None else estimate(base[:, stratum, g], 0.0, 1.0),
-            small=is_small(int(sizes[stratum, g]), rate_of),
+            small=is_small(int(sizes[stratum, g]), rate_of, min_people),
         )
 
-    mean_difference, mean_ratio = difference_and_ratio(mean)
-    rate_difference, rate_ratio = difference_and_ratio(rate)
+    groups = {(stratum, g): group(stratum, g) for stratum, g in np.argwhere(sizes).tolist()}
+    large = np.zeros((S, G), dtype=bool)
+    for cell, one in groups.items():
+        large[cell] = not one.small
+    large = comparable(large, sizes > 0)
+    mean_difference, mean_ratio, _ = spread(mean, large)
+    rate_difference, _, rate_chance = spread(rate, large)
+    rate_ratio = spread(1 - rate if favourable == 0 else rate, large)[1]
     return Violation(
         value=estimate(largest, 0.0, 1.0),
         worst=(comparison.attribute if s is not None else names[worst[1]]) + within,
@@ -82,14 +93,21 @@ def measure_violation(
         mean_ratio=mean_ratio,
         rate_difference=rate_difference,
         rate_ratio=rate_ratio,
-        groups=tuple(group(stratum, g) for stratum, g in np.argwhere(sizes)),
+        rate_chance=rate_chance,
+        groups=tuple(groups.values()),
     )
 
 
-def is_small(people: int, rate: Estimate) -> bool:
+def is_small(people: int, rate: Estimate, min_people: int = MIN_PEOPLE) -> bool:
     """Whether a group has too few people to say, by their number and the interval of its rate."""
     unknown = rate.value != rate.value
-    return people < MIN_PEOPLE or unknown or rate.high - rate.low > MAX_WIDTH
+    return people < min_people or unknown or rate.high - rate.low > MAX_WIDTH
+
+
+def comparable(large: np.ndarray, present: np.ndarray) -> np.ndarray:
+    """Return the groups that are compared, (S, G): large ones, or all where no two are large."""
+    enough = large.sum(-1) > 1
+    return large & enough[:, None] if enough.any() else present
 
 
 def _centred(
@@ -138,9 +156,17 @@ def _correlations(
     return np.where(np.isfinite(rows) & (spread > least) & (own > ROUNDING), rows, 0.0)
 
 
-def difference_and_ratio(values: np.ndarray) -> tuple[Estimate, Estimate]:
-    """Largest difference, and smallest ratio (1 where all are 0), within a stratum, (R, S, G)."""
+def spread(values: np.ndarray, compared: np.ndarray) -> tuple[Estimate, Estimate, float]:
+    """Largest difference and smallest ratio within a stratum, of figures (R, S, G).
+
+    Some groups are compared, (S, G). The ratio is 1 where all are 0. The last number is how far
+    differences are off by chance, at most, in 95 % of resamples.
+    """
+    values = np.where(compared, values, np.nan)[:, compared.any(1)]
     high, low = np.fmax.reduce(values, -1), np.fmin.reduce(values, -1)  # NaN where all are
     difference = np.where(high > low, high - low, 0.0).max(-1)
     ratio = np.where(high > 0, low / np.where(high > 0, high, 1.0), 1.0).min(-1)
-    return estimate(difference, 0.0, 1.0), estimate(ratio, 0.0, 1.0)
+    off = values[1:] - values[0]
+    furthest = (np.fmax.reduce(off, -1) - np.fmin.reduce(off, -1)).max(-1, initial=0.0)
+    chance = float(np.nanpercentile(furthest, 95)) if np.isfinite(furthest).any() else np.nan
+    return estimate(difference, 0.0, 1.0), estimate(ratio, 0.0, 1.0), chance

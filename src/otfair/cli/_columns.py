@@ -197,3 +197,19 @@ def read_weight(table: Table, name: str | None) -> pd.Series[Any] | None:
             "are needed."
         )
     return column.fillna(0).astype(np.float64)
+
+
+def read_reference(given: list[str], columns: Iterable[str]) -> Any:
+    """Return the groups that others are compared with: one name, or one by column."""
+    known, by_column = list(columns), {}
+    for text in given:
+        column, found, group = text.partition("=")
+        if not found or column not in known:
+            if len(given) > 1:
+                raise TableError(
+                    f"--reference {text}: of several, each must name its column, such as sex=Male; "
+                    f"sensitive columns are {', '.join(map(str, known))}."
+                )
+            return text
+        by_column[column] = group
+    return by_column or None

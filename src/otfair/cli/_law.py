@@ -14,12 +14,13 @@ from typing import Any
 import pandas as pd
 
 from otfair._io.arrays import ArgumentError
-from otfair.cli._columns import require_columns, split_names
+from otfair.cli._columns import read_reference, require_columns, split_names
+from otfair.cli._names import read_names
 from otfair.cli._options import Outcome, UsageError, unit
 from otfair.cli._output import output_file, text_table
 from otfair.cli._task import load
 from otfair.law import LawTable, described, four_fifths, ll144
-from otfair.tables import Table, TableError, shown
+from otfair.tables import Table, TableError, plain_text, shown
 
 ROLES = {  # words in the name of a column that tell what it holds
     "sex": {"sex", "gender", "sexe", "sexo", "geschlecht"},
@@ -27,7 +28,8 @@ ROLES = {  # words in the name of a column that tell what it holds
 }
 UNUSED = {  # options that mean nothing to a table of law
     "notion": "--notion", "control": "--control", "features": "--features", "drop": "--drop",
-    "fail_above": "--fail-above", "max_difference": "--max-difference", "label": "--label",
+    "max_violation": "--max-violation", "max_difference": "--max-difference", "label": "--label",
+    "min_ratio": "--min-ratio", "cross": "--cross",
 }  # fmt: skip
 SHOWN = {  # columns that are printed, and what to call them
     "category": "category", "people": "people", "selected": "selected", "rate": "rate",
@@ -56,8 +58,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--exclude-below", type=unit, metavar="SHARE", help="ll144: give no ratio to categories "
         "of a smaller share, up to 0.02; with --reason")  # fmt: skip
     add("--reason", metavar="TEXT", default="", help="why these are excluded")
-    add("--compare-with", metavar="GROUP", help="four-fifths: the reference (default: the most "
-        "selected group of at least 2 %% of the people)")  # fmt: skip
     add("--source", metavar="TEXT", default="", help="where the data come from")
     add("--explanation", metavar="TEXT", default="", help="why these data")
     add("--audit-date", metavar="DATE", help="such as 2026-11-17 (default: today)")
@@ -99,7 +99,7 @@ def _check(options: argparse.Namespace) -> None:
             f"--table {options.law} takes no --weight: it counts people, and tests and bounds over "
             "the unknown hold for whole people only; leave it out"
         )
-    only = {"ll144": ("group", "exclude_below", "reason"), "four-fifths": ("compare_with",)}
+    only = {"ll144": ("group", "exclude_below", "reason"), "four-fifths": ("reference",)}
     for law, names in only.items():
         for name in names:
             if options.law != law and getattr(options, name):
@@ -148,9 +148,10 @@ def _made(
     favourable: object = 1 if options.favourable is None else options.favourable
     if options.positive is not None:
         favourable = options.positive
-    outcome, groups = table.frame[options.score], None
+    frame = _worded(table.frame, {} if options.names is None else read_names(options.names))
+    outcome, groups = frame[options.score], None
     if options.group is not None:
-        groups = table.frame[options.group]
+        groups = frame[options.group]
     settings: dict[str, Any] = {
         "favourable": favourable, "skip_unscored": options.skip_unscored, "source": options.source,
         "explanation": options.explanation, "date": options.audit_date,
@@ -158,13 +159,24 @@ def _made(
     try:
         if options.law == "four-fifths":
             threshold = None if options.threshold == 0.5 else options.threshold
-            settings |= {"threshold": threshold, "reference": options.compare_with}
-            return four_fifths(outcome, group=table.frame[columns], **settings)
+            settings |= {"threshold": threshold}
+            settings |= {"reference": read_reference(options.reference, columns)}
+            return four_fifths(outcome, group=frame[columns], **settings)
         settings |= {"exclude_below": options.exclude_below, "reason": options.reason}
-        people: dict[str, Any] = {role: table.frame[column] for role, column in wanted.items()}
+        people: dict[str, Any] = {role: frame[column] for role, column in wanted.items()}
         return ll144(outcome, **people, groups=groups, **settings)
     except ArgumentError as error:
         raise TableError(_option(error, options, wanted)) from error
+
+
+def _worded(frame: pd.DataFrame, names: dict[str, dict[str, str]]) -> pd.DataFrame:
+    """Return a table with words for codes."""
+    worded: dict[str, Any] = {}
+    for name in map(str, frame):
+        if words := names.get(name):
+            codes = frame[name].astype(object)
+            worded[name] = [v if v != v else words.get(plain_text(v), v) for v in codes]
+    return frame.assign(**worded)
 
 
 def _option(error: ArgumentError, options: argparse.Namespace, wanted: dict[str, str]) -> str:
@@ -172,7 +184,7 @@ def _option(error: ArgumentError, options: argparse.Namespace, wanted: dict[str,
         "outcome": f"--score {options.score}", "decisions": f"--score {options.score}",
         "group": "--sensitive", "groups": f"--group {options.group}", "date": "--audit-date",
         "favourable": "--positive" if options.positive is not None else "--favourable",
-        "threshold": "--threshold", "reference": "--compare-with", "reason": "--reason",
+        "threshold": "--threshold", "reference": "--reference", "reason": "--reason",
         "exclude_below": "--exclude-below",
     } | {role: f"--sensitive {column}" for role, column in wanted.items()}  # fmt: skip
     problem = error.problem.replace("`skip_unscored=True`", "`--skip-unscored`")

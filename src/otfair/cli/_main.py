@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from otfair import __version__
+from otfair._io.memory import process_limit, say_size
 from otfair._io.visible import VisibleStream, visible
 from otfair.cli._options import NO_ROOM, Outcome, UsageError
 
@@ -39,6 +40,8 @@ EXIT_CODES = (
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 1, 130, 141
 REDIRECT = "Redirect it to a file, or name one with -o where a command has it."
 NO_MEMORY = "Use fewer rows or columns, or give the process more."
+# Bytes that a process must be allowed to address: with less, the import of PyTorch may end it.
+LEAST_MEMORY = 800 << 20
 # What the library raises for what a user passed, or lacks.
 EXPECTED = (ValueError, TypeError, OSError, ImportError)
 
@@ -192,10 +195,21 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, summary in SUMMARIES.items():
         if name in arguments:
+            _refuse_little_memory()
             _add_command(commands, name, import_module(f"otfair.cli.{name}"))
         else:
             commands.add_parser(name, help=summary)
     return parser
+
+
+def _refuse_little_memory() -> None:
+    """Raise where the process may not take what the imports of a command take."""
+    for limit in process_limit():
+        if limit < LEAST_MEMORY:
+            raise ValueError(
+                f"the process may take only {say_size(limit)} of memory, and PyTorch takes "
+                f"{say_size(LEAST_MEMORY)} to start with. Allow more, such as by `ulimit -v`."
+            )
 
 
 def _add_command(commands: Any, name: str, module: Any) -> None:

@@ -24,18 +24,21 @@ import numpy as np
 import pandas as pd
 
 from otfair._io.arrays import ArgumentError
-from otfair.auditing import NO_DISTANCES, Audit, Places, audit
+from otfair.auditing import NO_DISTANCES, Audit, Limit, Places, audit, status_sentence
 from otfair.cli import _law
 from otfair.cli._columns import (
     continuous_names,
     kind_names,
     named_columns,
+    read_reference,
     read_scores,
     read_sensitive,
     read_weight,
     require_columns,
     say_kinds,
+    split_names,
 )
+from otfair.cli._names import read_names
 from otfair.cli._options import (
     Outcome,
     UsageError,
@@ -83,14 +86,28 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="decisions are positive above this score (default 0.5)")  # fmt: skip
     add("--skip-unscored", action="store_true",
         help="leave rows without a score out, and count them")  # fmt: skip
-    add("--fail-above", type=unit, metavar="V",
-        help=f"exit with {TOO_UNFAIR} if the largest violation is above this")  # fmt: skip
-    add("--max-difference", type=unit, metavar="D", help=f"exit with {TOO_UNFAIR} if the rates of "
-        "positive decisions in two groups differ by more, for a notion that is "
-        "audited")  # fmt: skip
+    add("--favourable", type=int, choices=[0, 1], help="whether a positive decision is good for "
+        "people (1), such as a loan, or bad (0), such as being held for a risk (default: by the "
+        "names of label or score, where they tell)")  # fmt: skip
+    add("--reference", action="append", default=[], metavar="[COLUMN=]GROUP", help="group that "
+        "others are compared with, such as Male or sex=Male (default: the most favoured one that "
+        "is large enough)")  # fmt: skip
+    add("--cross", action="append", default=[], metavar="A,B",
+        help="audit these sensitive columns crossed, too")  # fmt: skip
+    add("--names", type=Path, metavar="FILE", help="words for codes: JSON such as "
+        '{"sex": {"1": "men"}}, or a table of column, code, name')  # fmt: skip
+    add("--min-group", type=whole, default=30, metavar="N",
+        help="groups of fewer people are too small to say (default 30)")  # fmt: skip
+    fails = f"exit with {TOO_UNFAIR} if, by more than chance explains,"
+    add("--max-violation", "--fail-above", type=unit, metavar="V",
+        help=f"{fails} a violation is above this")  # fmt: skip
+    add("--max-difference", type=unit, metavar="D", help=f"{fails} the rates of positive decisions "
+        "in two groups differ by more, for a notion that is audited")  # fmt: skip
+    add("--min-ratio", type=unit, metavar="R",
+        help=f"{fails} the ratio of two groups' rates is below this")  # fmt: skip
     add("--bootstrap", type=count, default=200, metavar="N",
         help="resamples of people for intervals (default 200)")  # fmt: skip
-    add("--reference", type=whole, metavar="N", help="how many people may receive score; of fewer "
+    add("--receivers", type=whole, metavar="N", help="how many people may receive score; of fewer "
         "than all, what sampling adds is estimated (default: all of up to 50 000, of a million "
         "2048)")  # fmt: skip
     add("--bounded", action=argparse.BooleanOptionalAction, default=None,
@@ -98,7 +115,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "people)")  # fmt: skip
     add("--seed", type=int, default=0, help="of what is sampled (default 0)")
     add("--title", metavar="TEXT", help="of the report (default: the score and the table)")
-    add("--favourable", type=int, choices=[0, 1], help="the outcome that is good to have")
     _law.add_options(parser)
     add("-o", "--output", type=Path, metavar="FILE",
         help="the page; without it, the summary alone")  # fmt: skip
@@ -157,8 +173,14 @@ def run(options: argparse.Namespace) -> Outcome:
             keep=kept if options.features is not None else (),
             n_bootstrap=options.bootstrap,
             random_state=options.seed,
-            reference=options.reference,
+            receivers=options.receivers,
             bounded=options.bounded,
+            favourable=options.favourable,
+            reference=read_reference(options.reference, sensitive.columns),
+            cross=[split_names([text], sensitive.columns) for text in options.cross],
+            names=None if options.names is None else read_names(options.names),
+            min_people=options.min_group,
+            limits=_limits(options),
             verbose=True,
         )
         title = options.title or f"{options.score} of {Path(table.source).name}"
@@ -178,12 +200,24 @@ def _audited(options: argparse.Namespace, *given: Any, **settings: Any) -> Audit
         "labels": f"--label {options.label}:",
         "sample_weight": "--weight",
         "sensitive_features": "--sensitive",
+        "reference": "--reference",
+        "cross": "--cross",
     }
     try:
         return audit(*given, **settings)
     except ArgumentError as error:
         option = names.get(error.argument, f"`{error.argument}`")
         raise TableError(f"{option} {error.problem}") from error
+
+
+def _limits(options: argparse.Namespace) -> list[Limit]:
+    """Return the limits that were set."""
+    given = {
+        "violation": options.max_violation,
+        "difference": options.max_difference,
+        "ratio": options.min_ratio,
+    }
+    return [Limit(criterion=c, bound=bound) for c, bound in given.items() if bound is not None]
 
 
 def _places(table: Table) -> Places:
@@ -202,16 +236,10 @@ def _outcome(
     notes: list[str],
     options: argparse.Namespace,
 ) -> Outcome:
-    limit, worst, summary = options.fail_above, float(found.worst), found.summary()
+    worst, summary = float(found.worst), found.summary()
     ends = zip(summary["violation_low"], summary["violation_high"])
     summary["interval"] = [f"{low:.3f} to {high:.3f}" for low, high in ends]
-    apart, allowed = float(summary["rate_difference"].max()), options.max_difference
-    failures = []
-    if limit is not None and worst > limit:
-        failures.append(f"the largest violation, {worst:.4f}, is above {limit:g}")
-    if allowed is not None and apart > allowed:
-        failures.append(f"the largest difference of decisions, {apart:.4f}, is above {allowed:g}")
-    failed = bool(failures)
+    failed = any(status.sure for status in found.statuses)
     record = found.record
     rows = {why: "row is" if n == 1 else "rows are" for why, n in record.dropped.items()}
     lost = [f"{n} {rows[why]} left out: {why}" for why, n in record.dropped.items()]
@@ -223,14 +251,13 @@ def _outcome(
     said += [f"sensitive: {say_kinds(sensitive)}", *(f"note: {note}" for note in notes)]
     shown = [column for column in SHOWN if column != "interval" or options.bootstrap]
     said += ["", text_table(summary[shown].rename(columns=SHOWN)), MEANING]
-    if failed:
-        said += ["", *failures]
+    if found.statuses:
+        said += ["", *map(status_sentence, found.statuses)]
     if options.output is not None:
         said += ["", f"report: {options.output}"]
     data = json.loads(found.to_json())
     data |= {"kinds": kind_names(sensitive)}
-    data |= {"source": source, "worst": worst, "fail_above": limit, "failed": failed}
-    data |= {"max_difference": allowed}
+    data |= {"source": source, "worst": worst, "failed": failed}
     return Outcome("\n".join(said), data, TOO_UNFAIR if failed else 0)
 
 

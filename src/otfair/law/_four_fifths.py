@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -76,8 +76,9 @@ def four_fifths(
         The favourable decision: 1 or 0, or the text of one.
     threshold : float, default=None
         The score above which a decision is 1; 0.5 by default, where scores lie in [0, 1].
-    reference : object, default=None
-        The group to compare with; by default the most selected one of at least 2 % of the people.
+    reference : object or mapping, default=None
+        The group to compare with, or one by column; by default the most selected one of at least
+        2 % of the people.
     unknown : iterable of str, default=UNKNOWN_WORDS
         Words that mean an unknown group, such as "prefer not to say", in whatever case.
     skip_unscored : bool, default=False
@@ -120,16 +121,11 @@ def four_fifths(
     selected = (told.values > limit) ^ told.low_is_good
     words, kept = list(unknown), told.known
     columns = [read_categories(frame[name][kept], "group", words) for name in frame]
-    wanted = None if reference is None else plain_text(reference).strip()
-    if wanted is not None and not any(wanted in column.names for column in columns):
-        names = [name for column in columns for name in column.names]
-        raise ArgumentError(
-            "reference", f"is {wanted!r}, which no group is; they are {listed(names)}."
-        )
+    wanted = _references(columns, reference)
     left = int((~kept).sum())
     return LawTable(
         rule=FOUR_FIFTHS,
-        parts=tuple(_part(column, count([column], selected), wanted) for column in columns),
+        parts=tuple(_part(c, count([c], selected), wanted.get(c.name)) for c in columns),
         record=LawRecord(
             title=title,
             outcome=_meaning(told, limit),
@@ -150,6 +146,30 @@ def four_fifths(
 
 def _numbered(favourable: object) -> object:
     return int(favourable) if favourable in ("0", "1") else favourable
+
+
+def _references(columns: Sequence[Categories], reference: object) -> dict[str, str]:
+    """Return the group that is named as a reference, by column."""
+    if reference is None:
+        return {}
+    if isinstance(reference, Mapping):
+        known = {c.name: c.names for c in columns}
+        found = {str(name): plain_text(group).strip() for name, group in reference.items()}
+        if wrong := [name for name, group in found.items() if group not in known.get(name, ())]:
+            there = listed(known.get(wrong[0], ()) or list(known))
+            raise ArgumentError(
+                "reference",
+                f"has {wrong[0]}={found[wrong[0]]}, which is no group; there are {there}.",
+            )
+        return found
+    group = plain_text(reference).strip()
+    found = {c.name: group for c in columns if group in c.names}
+    if not found:
+        names = [name for c in columns for name in c.names]
+        raise ArgumentError(
+            "reference", f"is {group!r}, which no group is; they are {listed(names)}."
+        )
+    return found
 
 
 def _threshold(told: Outcome, threshold: float | None) -> float:
@@ -179,7 +199,7 @@ def _part(column: Categories, counts: Counts, wanted: str | None) -> Part:
     every = range(len(counts))
     large = [k for k in every if counts.shares[k] >= LEAST_SHARE]
     among: Sequence[int] = large
-    if wanted in column.names:
+    if wanted is not None:
         among = [k for k in every if counts.cells[k] == (wanted,)]
     best = most_selected(counts, among)
     status = {k: "; ".join(_remarks(counts, k, best)) for k in every}

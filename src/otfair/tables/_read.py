@@ -41,7 +41,7 @@ class Table:
     sha256: str | None = None  # of the file as it is stored
     format: str = ""  # such as "CSV, comma, utf-8"
     lines: np.ndarray | None = None  # (n,) in which line of a CSV file each row begins
-    remarks: dict[str, str] = field(default_factory=dict)  # on columns that are nearly numbers
+    remarks: dict[str, str] = field(default_factory=dict)  # on columns of numbers, or nearly so
 
     @property
     def columns(self) -> list[str]:

@@ -37,7 +37,7 @@ def found():
 def test_the_cost_with_everybody_is_estimated_from_a_sample(found):
     held, wide, off = [], [], []
     for seed in range(5):
-        sampled = audit_many(reference=256, random_state=seed)
+        sampled = audit_many(receivers=256, random_state=seed)
         for true, f in zip(found, sampled.findings):
             low, high = f.cost.sampling
             whole = true.cost.exact.value
@@ -86,16 +86,16 @@ def test_a_slow_machine_finds_the_same(monkeypatch, pace):
     rng = np.random.default_rng(0)
     found = otfair.audit(rng.uniform(size=MANY), rng.normal(size=(MANY, 3)), **given)
     record = json.loads(found.to_json())["record"]
-    assert record["settings"]["reference"] == 512
+    assert record["settings"]["receivers"] == 512
     assert found.findings[0].cost.destinations == 512
-    assert "reference = 512" in found.to_html()
+    assert "receivers = 512" in found.to_html()
 
 
 def test_the_setting_that_a_report_states_gives_the_report_again():
-    first = audit_many(reference=256)
-    again = audit_many(reference=first.record.settings["reference"])
+    first = audit_many(receivers=256)
+    again = audit_many(receivers=first.record.settings["receivers"])
     assert json.loads(first.to_json())["findings"] == json.loads(again.to_json())["findings"]
-    assert audit_many().record.settings["reference"] == MANY
+    assert audit_many().record.settings["receivers"] == MANY
 
 
 @pytest.mark.slow
@@ -106,7 +106,7 @@ def test_the_cost_of_many_groups_is_estimated_from_few_people():
     town = rng.integers(30, size=2 * MANY)
     scores = np.clip(many.truth.scores + 0.2 * (town % 2), 0.01, 1)
     options = {"sensitive_features": town.astype(str), "n_bootstrap": 0, "bounded": False}
-    whole, part = (otfair.audit(scores, many.X, reference=r, **options) for r in (None, 700))
+    whole, part = (otfair.audit(scores, many.X, receivers=r, **options) for r in (None, 700))
     low, high = part.findings[0].cost.sampling
     exact = part.findings[0].cost.exact
     assert (exact.low, exact.high) == (low, high)  # there are no resamples to add to it
@@ -123,7 +123,7 @@ def test_a_group_without_any_score_receives_from_a_sample():
     decided = (rng.random(MANY) < 0.4) & (s != "c")
     options = {"sensitive_features": s, "n_bootstrap": 0, "bounded": False}
     options["labels"] = rng.integers(2, size=MANY)
-    whole, part = (otfair.audit(decided, X, reference=r, **options) for r in (None, 200))
+    whole, part = (otfair.audit(decided, X, receivers=r, **options) for r in (None, 200))
     for one, two in zip(whole.findings, part.findings):
         low, high = two.cost.sampling
         assert low <= one.cost.exact.value <= high

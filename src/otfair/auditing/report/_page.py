@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from otfair._io.rendering import templates
 from otfair.auditing._results import Finding
-from otfair.auditing._violations import MAX_WIDTH, MIN_PEOPLE
+from otfair.auditing._violations import MAX_WIDTH
 from otfair.auditing.report import _charts, _words
 from otfair.auditing.report._pairs import ALIKE_WITHIN, pairs
 from otfair.auditing.report._words import short
@@ -38,7 +38,7 @@ def page(audit: Audit) -> str:
         attributes=[_attribute(audit, name) for name in names],
         script=Markup(script),  # ours, not the user's
         script_hash=digest,
-        min_people=MIN_PEOPLE,
+        min_people=audit.record.settings["min_people"],
         max_width=MAX_WIDTH,
         pairs=lambda finding: pairs(audit, finding),
         alike_within=ALIKE_WITHIN,

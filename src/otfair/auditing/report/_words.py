@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from otfair.auditing._results import Cost, Finding, Group, Violation
+from otfair.auditing._results import Cost, Finding, Group, Status, Violation
 from otfair.auditing.costs._solving import TOLL
 from otfair.metrics import Estimate
 
@@ -36,6 +36,20 @@ def verdict(violation: Violation) -> str:
     few = [g for g in violation.groups if g.small and violation.worst in (g.group, g.whole)]
     unsure = f", but {violation.worst} has too few people to say" if few else ""
     return f"more than chance explains ({chance:.3f}){unsure}"
+
+
+def status_sentence(status: Status) -> str:
+    """Say how a figure stands to a limit."""
+    value, limit = f"{status.figure.value:.3f}", f"{status.limit:g}"
+    of = "" if status.criterion == "violation" else " of decisions"
+    what = f"{status.attribute}, {status.notion}: {status.criterion}{of} {value}"
+    side = "below" if status.criterion == "ratio" else "above"
+    if status.figure.value != status.figure.value:
+        return f"{what}: too few people to hold it against the limit, {limit}"
+    if not status.beyond:
+        return f"{what}: within the limit, {limit}"
+    doubt = "" if status.sure else ", but by no more than chance explains"
+    return f"{what}: {side} the limit, {limit}{doubt}"
 
 
 def figure_range(finding: Finding) -> str:

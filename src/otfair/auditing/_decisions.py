@@ -1,0 +1,147 @@
+"""How the groups of one attribute are decided: rates of decisions and of errors, with intervals.
+
+Maths: docs/audit.md. Everything is a function of sums over groups.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from otfair.auditing._groups import Comparison
+from otfair.auditing._reading import AuditData
+from otfair.auditing._results import RATES, Decisions, Gap, GroupDecisions
+from otfair.auditing._violations import is_small, with_doubt
+from otfair.metrics import Estimate, by_cell, estimate, resample
+from otfair.notions import Attribute
+
+THRESHOLDS = np.arange(101) / 100  # at which people are counted
+
+
+def measure_decisions(
+    data: AuditData,
+    comparison: Comparison,
+    threshold: float,
+    counts: np.ndarray,
+    *,
+    favourable: int | None,
+    reference: str | None,
+    min_people: int,
+) -> Decisions:
+    """Return the rates of each group; `counts` (R, n) are those of resamples."""
+    groups = comparison.groups
+    names, codes = [str(v) for v in groups.values], groups.codes
+    rates, told_by, mean = _rates(data, groups, threshold, counts)
+    figures = {name: [estimate(r, 0.0, 1.0) for r in values.T] for name, values in rates.items()}
+    sizes = np.bincount(codes, minlength=len(names))
+    present = np.flatnonzero(sizes).tolist()
+    small = {g: is_small(int(sizes[g]), figures["selection_rate"][g], min_people) for g in present}
+    large = [g for g in present if not small[g]]
+    good = rates["selection_rate"] if favourable != 0 else 1 - rates["selection_rate"]
+    if reference is None:
+        against = max(large or present, key=lambda g: (good[0, g], sizes[g]))
+    else:
+        against = names.index(reference)
+    above = _counted(data, groups, None)
+    positive = None if data.labels is None else _counted(data, groups, data.labels)
+
+    def group(g: int) -> GroupDecisions:
+        own = {name: values[g] for name, values in figures.items()}
+        unsure = [r for r in own if is_small(int(told_by[r][g]), own[r], min_people)]
+        return GroupDecisions(
+            group=names[g],
+            people=int(sizes[g]),
+            small=small[g],
+            rates=own,
+            difference={r: estimate(v[:, g] - v[:, against]) for r, v in rates.items()},
+            ratio={r: _ratio(v[:, g], v[:, against]) for r, v in rates.items()},
+            unsure=tuple(unsure),
+            above=tuple(above[g].tolist()),
+            positive_above=() if positive is None else tuple(positive[g].tolist()),
+        )
+
+    return Decisions(
+        attribute=comparison.attribute,
+        reference=names[against],
+        groups=tuple(group(g) for g in present),
+        thresholds=tuple(THRESHOLDS.tolist()),
+        gap=_gap(names, good, large),
+        score_gap=_gap(names, mean, large, lower_is_better=favourable == 0),
+    )
+
+
+def _rates(
+    data: AuditData, groups: Attribute, threshold: float, counts: np.ndarray
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], np.ndarray]:
+    """Return each rate, (R, G), how many people tell it, (G,), and mean scores, (R, G)."""
+    h, w, codes, G = data.scores, data.weight, groups.codes, len(groups.values)
+    yes, y = (h > threshold).astype(np.float64), np.zeros(len(h))
+    y = y if data.labels is None else data.labels.astype(np.float64)
+    columns = [w, w * yes, w * y, w * y * yes, w * h]
+    sums = resample(by_cell(codes, G, *columns), counts).reshape(-1, len(columns), G)
+    W, D, Y, both, scored = np.moveaxis(sums, 1, 0)
+    every = np.ones(len(h))
+    parts = {  # of each rate: part, whole, and who the whole is
+        "selection_rate": (D, W, every),
+        "true_positive_rate": (both, Y, y),
+        "false_positive_rate": (D - both, W - Y, 1 - y),
+        "false_negative_rate": (Y - both, Y, y),
+        "precision": (both, D, yes),
+        "false_discovery_rate": (D - both, D, yes),
+        "false_omission_rate": (Y - both, W - D, 1 - yes),
+        "accuracy": (W - D - Y + 2 * both, W, every),
+        "base_rate": (Y, W, every),
+    }
+    shown = RATES if data.labels is not None else ["selection_rate"]
+    rng = np.random.default_rng(0)
+    told_by, rates = {}, {}
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for name in shown:
+            part, whole, who = parts[name]
+            told_by[name] = np.bincount(codes, who, G)
+            count = np.nan_to_num(whole[0] ** 2 / np.bincount(codes, who * w**2, G))
+            share = np.where(whole > 1e-12 * W[0], part.clip(0) / whole, np.nan)
+            rates[name] = with_doubt(share[:, None], count[None], rng)[:, 0]
+        mean = scored / W
+    return rates, told_by, mean
+
+
+def _ratio(values: np.ndarray, others: np.ndarray) -> Estimate:
+    """Return the ratio of two rates, (R,); 1 where both are 0."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = np.where((values == 0) & (others == 0), 1.0, values / others)
+    return estimate(ratio, 0.0)
+
+
+def _gap(
+    names: list[str], values: np.ndarray, large: list[int], lower_is_better: bool = False
+) -> Gap | None:
+    """Return who fares worst and best by a figure, (R, G), of the groups that are large enough."""
+    if len(large) < 2:
+        return None
+    best, worst = (pick(large, key=lambda g: values[0, g]) for pick in (max, min))
+    if best == worst:  # all the same
+        worst, best = large[:2]
+    low, high = values[:, worst], values[:, best]
+    off = values[1:, large] - values[0, large]
+    chance = float(np.nanpercentile(np.ptp(off, axis=1), 95)) if len(off) else float("nan")
+    if lower_is_better:
+        worst, best = best, worst
+    return Gap(
+        worst=names[worst],
+        best=names[best],
+        worst_figure=estimate(values[:, worst], 0.0, 1.0),
+        best_figure=estimate(values[:, best], 0.0, 1.0),
+        difference=estimate(high - low),
+        ratio=_ratio(low, high),
+        chance=chance,
+    )
+
+
+def _counted(data: AuditData, groups: Attribute, labels: np.ndarray | None) -> np.ndarray:
+    """Weight of each group's people above each threshold, of all or of positive labels, (G, t)."""
+    w = data.weight if labels is None else data.weight * labels
+    # How many of the thresholds a score is above: it counts at these, and at none beyond.
+    passed = np.searchsorted(THRESHOLDS, data.scores, side="left")
+    t, G = len(THRESHOLDS), len(groups.values)
+    cells = np.bincount(groups.codes * (t + 1) + passed, w, G * (t + 1)).reshape(G, t + 1)
+    return np.asarray(cells[:, ::-1].cumsum(1)[:, ::-1][:, 1:])
