@@ -322,7 +322,13 @@ def test_other_endings_are_refused_before_the_work(table, tmp_path, monkeypatch,
     monkeypatch.setattr("otfair.cli.audit.audit", lambda *_, **__: pytest.fail("audited"))
     said = otfair("audit", table, *BASE, "-o", tmp_path / name)
     assert said.code == 2
-    assert "-o/--output: must end in .html, .htm, .pdf or .json; received" in said.err
+    assert "-o/--output: must end in .html, .htm, .pdf or .json, or .csv with --table" in said.err
+
+
+def test_a_report_is_no_csv(table, tmp_path):
+    said = otfair("audit", table, *BASE, "-o", tmp_path / "r.csv")
+    assert said.code == 2
+    assert "a report is .html, .pdf or .json; .csv is for --table alone" in said.err
 
 
 def test_columns_that_are_nearly_numbers_are_noted(tmp_path):

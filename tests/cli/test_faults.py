@@ -218,7 +218,8 @@ def test_a_limit_below_what_imports_take_is_said_before_them(table, size):
         f"resource.setrlimit(resource.RLIMIT_AS, ({size} << 20,) * 2)\n"
         "sys.exit(main(sys.argv[1:]))\n"
     )
-    for arguments, code in (["audit", table], 1), (["--version"], 0):
+    audit = ["audit", str(table), "--score", "p", "--sensitive", "sex"]
+    for arguments, code in (audit, 1), (["--version"], 0):
         ended = subprocess.run(
             [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False
         )

@@ -208,6 +208,13 @@ def whole(text: str) -> int:
     return _require(_integer(text), lambda n: n >= 1, f"must be at least 1; received {text}")
 
 
+def zero_or_one(text: str) -> int:
+    """Read 0 or 1."""
+    return int(
+        _require(text.strip(), lambda s: s in ("0", "1"), f"must be 0 or 1; received {text}")
+    )
+
+
 def unit(text: str) -> float:
     """Read a number from 0 to 1."""
     wrong = f"must lie between 0 and 1; received {text}"
@@ -236,8 +243,8 @@ def limit(text: str) -> tuple[str, float]:
 def report_file(text: str) -> Path:
     """Read the name of a file that an audit is written to."""
     kinds = f"{', '.join(REPORTS[:-1])} or {REPORTS[-1]}"
-    wrong = f"must end in {kinds}; received {text!r}"
-    return _require(Path(text), lambda path: path.suffix.lower() in REPORTS, wrong)
+    wrong = f"must end in {kinds}, or .csv with --table; received {text!r}"
+    return _require(Path(text), lambda path: path.suffix.lower() in (*REPORTS, ".csv"), wrong)
 
 
 def memory(text: str) -> int:

@@ -15,11 +15,13 @@ import pandas as pd
 from otfair._io.arrays import ArgumentError
 from otfair._io.pdf import find_browser, to_pdf
 from otfair.auditing import NO_DISTANCES, Audit, Limit, Places, audit, why_free
+from otfair.cli import _law
 from otfair.cli._answers import decision_tables, first_lines
 from otfair.cli._columns import (
     continuous_names,
     kind_names,
     named_columns,
+    read_reference,
     read_scores,
     read_sensitive,
     read_weight,
@@ -53,6 +55,8 @@ MEANING = (
 
 def run(options: argparse.Namespace) -> Outcome:
     """Read, audit, write."""
+    if options.law is not None:
+        return _law.run(options)
     asked = [notion for notion in NOTIONS if notion.name in (options.notion or ())]
     for notion in sorted(asked, key=lambda notion: notion.name):
         if notion.needs_control and not options.control:
@@ -108,9 +112,9 @@ def run(options: argparse.Namespace) -> Outcome:
             receivers=options.receivers,
             bounded=options.bounded,
             favourable=options.favourable,
-            reference=_reference(options.reference, sensitive, crossed),
+            reference=read_reference(options.reference, sensitive.columns, crossed),
             cross=crossed,
-            names=None if options.names is None else read_names(options.names),
+            names=None if options.names is None else read_names(Path(options.names)),
             min_people=options.min_group,
             limits=_limits(options),
             verbose=True,
@@ -151,29 +155,6 @@ def _limits(options: argparse.Namespace) -> list[Limit]:
         "ratio": options.min_ratio,
     }
     return [Limit(criterion=c, bound=bound) for c, bound in given.items() if bound is not None]
-
-
-def _reference(given: list[str], sensitive: pd.DataFrame, crossed: list[list[str]]) -> Any:
-    """Return the groups that others are compared with: one name, or one by attribute."""
-    together = [[str(c) for c in sensitive if c in names] for names in crossed]
-    by_column = {}
-    for text in given:
-        marks = {" & ".join(names): [f"{c}=" for c in names] for names in together}
-        if of := [
-            a for a, m in marks.items() if text.startswith(m[0]) and all(x in text for x in m)
-        ]:
-            by_column[of[0]] = text  # such as sex=Female & race=Black
-            continue
-        column, found, group = text.partition("=")
-        if not found or column not in sensitive.columns:
-            if len(given) > 1:
-                raise TableError(
-                    f"--reference {text}: of several, each must name its column, such as sex=Male; "
-                    f"sensitive columns are {', '.join(map(str, sensitive.columns))}."
-                )
-            return text
-        by_column[column] = group
-    return by_column or None
 
 
 def _places(table: Table) -> Places:

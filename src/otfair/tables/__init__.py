@@ -2,6 +2,7 @@
 
 from otfair._io.inputs import nearest
 from otfair.tables._budget import TableError
+from otfair.tables._checksum import checksum
 from otfair.tables._columns import (
     Column,
     Columns,

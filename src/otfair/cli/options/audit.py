@@ -8,15 +8,17 @@ a network (or JSON, if the name ends so), and prints a summary.
   otfair audit scores.csv --score p --sensitive age:continuous --fail-above 0.05
   otfair audit scores.csv --score p --sensitive sex --control area --weight w
   otfair audit out.csv --score decision --label y --sensitive sex --max-difference 0.05
+  otfair audit scores.csv --score p --sensitive sex,race --table ll144 -o ll144.html
 """
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
+from otfair.cli._inputs import InputFile
 from otfair.cli._options import (
     TOO_UNFAIR,
+    UsageError,
     add_notion,
     add_people,
     add_reading,
@@ -26,7 +28,9 @@ from otfair.cli._options import (
     report_file,
     unit,
     whole,
+    zero_or_one,
 )
+from otfair.cli.options._law import add_law, check_law
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -43,15 +47,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="decisions are positive above this score (default 0.5)")  # fmt: skip
     add("--skip-unscored", action="store_true",
         help="leave rows without a score out, and count them")  # fmt: skip
-    add("--favourable", type=int, choices=[0, 1], help="whether a positive decision is good for "
-        "people (1), such as a loan, or bad (0), such as being held for a risk (default: by the "
-        "names of label or score, where they tell)")  # fmt: skip
+    add("--favourable", type=zero_or_one, metavar="0|1", help="whether a positive decision is good "
+        "for people (1), such as a loan, or bad (0), such as being held for a risk (default: by "
+        "the names of label or score, where they tell)")  # fmt: skip
     add("--reference", action="append", default=[], metavar="[COLUMN=]GROUP", help="group that "
         "others are compared with, such as Male or sex=Male (default: the most favoured one that "
         "is large enough)")  # fmt: skip
     add("--cross", action="append", default=[], metavar="A,B",
         help="audit these sensitive columns crossed, too")  # fmt: skip
-    add("--names", type=Path, metavar="FILE", help="words for codes: JSON such as "
+    add("--names", type=InputFile, metavar="FILE", help="words for codes: JSON such as "
         '{"sex": {"1": "men"}}, or a table of column, code, name')  # fmt: skip
     add("--min-group", type=whole, default=30, metavar="N",
         help="groups of fewer people are too small to say (default 30)")  # fmt: skip
@@ -72,10 +76,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "people)")  # fmt: skip
     add("--seed", type=count, default=0, help="of what is sampled (default 0)")
     add("--title", metavar="TEXT", help="of the report (default: the score and the table)")
+    add_law(parser)
     add("-o", "--output", type=report_file, metavar="FILE", help="the page: .html, .pdf (by "
         "Chromium, where it is installed) or .json; without it, the summary alone")  # fmt: skip
 
 
 def check(options: argparse.Namespace) -> None:
     """Raise where options do not go together."""
+    if options.law is not None:
+        check_law(options)
+        return
+    if options.output is not None and options.output.suffix.lower() == ".csv":
+        raise UsageError(
+            f"-o {options.output}: a report is .html, .pdf or .json; .csv is for --table alone"
+        )
     check_label(options)
