@@ -31,7 +31,9 @@ def main() -> None:
     """Audit, open the report, and write the pictures."""
     data = otfair.load_dataset("synthetic")
     people = data.sensitive_features[["sex", "origin"]]
-    found = otfair.audit(data.truth.scores, data.X, sensitive_features=people, labels=data.y)
+    found = otfair.audit(
+        data.truth.scores, data.X, sensitive_features=people, labels=data.y, favourable=1
+    )
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.html"
         found.to_html(report)

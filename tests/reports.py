@@ -28,6 +28,7 @@ def hostile_audit() -> otfair.Audit:
     X = pd.DataFrame(
         {
             HOSTILE: rng.normal(size=n),
+            f"number {HOSTILE}": rng.normal(size=n),
             f"kind {HOSTILE}": rng.choice([HOSTILE, "</style><b>plain"], n),
             f"{HOSTILE} id": np.arange(n),
             "gaps": np.where(rng.random(n) < 0.5, None, "</svg>" + HOSTILE),

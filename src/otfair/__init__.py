@@ -20,4 +20,5 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 def __getattr__(name: str) -> Any:
     if name not in _known:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _load(name)
+    globals()[name] = value = _load(name)  # to be found there next time
+    return value

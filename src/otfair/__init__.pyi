@@ -6,6 +6,7 @@ from . import (
     datasets as datasets,
     decisions as decisions,
     geometry as geometry,
+    law as law,
     losses as losses,
     metrics as metrics,
     models as models,
@@ -29,6 +30,7 @@ from .datasets import (
 )
 from .decisions import FairDecisions as FairDecisions
 from .geometry import CostMatrix as CostMatrix, Geometry as Geometry, PointCloud as PointCloud
+from .law import LawTable as LawTable, four_fifths as four_fifths, ll144 as ll144
 from .losses import (
     BarycenterLoss as BarycenterLoss,
     CorrelationLoss as CorrelationLoss,

@@ -330,6 +330,8 @@ def test_other_programs_can_read_the_numbers(path):
         ("[" * 102 + "]" * 102, "in one another more than 100 times"),
         ('{"x": ' * 101 + "1" + "}" * 101, "in one another more than 100 times"),
         ("[" + "[]," * 1_000_000 + "[]]", "1000002 lists and objects, and 300000 are the most"),
+        (json.dumps(dict.fromkeys(map(str, range(900_001)))), "900001 names and texts, and 900000"),
+        (json.dumps(["ab"] * 900_001), "900001 names and texts, and 900000 are the most"),
         ('["' + "\\\"" * 600_000 + "[]," * 500_000 + '", "\\"', "does not hold"),  # no end
         ("[NaN]", "it holds NaN, which is no number"),
         ("[-Infinity]", "it holds -Infinity, which is no number"),
@@ -362,6 +364,11 @@ def test_brackets_in_text_are_not_counted(path):
     assert read(path, KNOWN) == ["[{" * 600_000]
 
 
+def test_quotes_in_text_are_not_counted(path):
+    write(path, ['"' * 2_000_000], KNOWN)
+    assert read(path, KNOWN) == ['"' * 2_000_000]
+
+
 def test_a_long_range_is_not_written(path):
     with pytest.raises(storage.UnstorableError, match="range"):
         write(path, range(10**7), KNOWN)
@@ -370,4 +377,6 @@ def test_a_long_range_is_not_written(path):
 def test_more_lists_than_can_be_read_are_not_written(path):
     with pytest.raises(ValueError, match="could not be read again: it holds 300002 lists"):
         write(path, [[]] * 300_001, KNOWN)
+    with pytest.raises(ValueError, match="could not be read again: it holds 900001 names"):
+        write(path, ["ab"] * 900_001, KNOWN)
     assert not path.exists()

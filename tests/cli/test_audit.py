@@ -298,7 +298,37 @@ def test_what_can_not_be(tmp_path, change, options, parts):
 def test_a_report_that_can_not_be_written_is_said_before_the_work(table, monkeypatch):
     monkeypatch.setattr("otfair.cli.audit.audit", lambda *_, **__: pytest.fail("audited"))
     refused(otfair("audit", table, *BASE, "-o", table / "r.html"), "can't write to")
-    refused(otfair("audit", table, *BASE, "-o", table), "is the table that is read")
+    own = table.with_suffix(".html")
+    own.write_bytes(table.read_bytes())
+    refused(otfair("audit", own, *BASE, "-o", own), "is the table that is read")
+
+
+@pytest.mark.slow
+def test_a_report_that_ends_in_pdf_is_one(table, tmp_path):
+    said = otfair("audit", table, *BASE, "--bootstrap", 10, "-o", tmp_path / "r.PDF")
+    assert said.code == 0, said.err
+    assert (tmp_path / "r.PDF").read_bytes().startswith(b"%PDF")
+    assert [p.name for p in tmp_path.iterdir()] == ["r.PDF"]
+
+
+def test_a_pdf_without_a_browser_is_refused_before_the_work(table, tmp_path, monkeypatch):
+    monkeypatch.setattr("otfair.cli.audit.audit", lambda *_, **__: pytest.fail("audited"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    refused(otfair("audit", table, *BASE, "-o", tmp_path / "r.pdf"), "by Chromium", ".html")
+
+
+@pytest.mark.parametrize("name", ["r.docx", "r.htmlx", "r"])
+def test_other_endings_are_refused_before_the_work(table, tmp_path, monkeypatch, name):
+    monkeypatch.setattr("otfair.cli.audit.audit", lambda *_, **__: pytest.fail("audited"))
+    said = otfair("audit", table, *BASE, "-o", tmp_path / name)
+    assert said.code == 2
+    assert "-o/--output: must end in .html, .htm, .pdf or .json, or .csv with --table" in said.err
+
+
+def test_a_report_is_no_csv(table, tmp_path):
+    said = otfair("audit", table, *BASE, "-o", tmp_path / "r.csv")
+    assert said.code == 2
+    assert "a report is .html, .pdf or .json; .csv is for --table alone" in said.err
 
 
 def test_columns_that_are_nearly_numbers_are_noted(tmp_path):
@@ -399,3 +429,59 @@ def test_a_gate_on_rates(tmp_path):
     said = otfair(*base, "--bootstrap", 0, "--max-difference", apart - 1e-6)
     assert said.code == 3
     assert f"difference of decisions {apart:.3f}: above the limit" in said.out
+
+
+def test_the_first_lines_say_who_is_worse_off_and_by_how_much(tmp_path):
+    rng = np.random.default_rng(0)
+    sex = np.repeat([1, 2, 3], [400, 400, 5])
+    y = rng.integers(2, size=805)
+    p = np.clip(0.7 * rng.random(805) + 0.2 * y + 0.2 * (sex == 1), 0, 1).round(3)
+    frame = pd.DataFrame({"p": p, "sex": sex, "hired": np.where(y, "yes", "no")})
+    table = write(frame, tmp_path / "t.csv")
+    names = tmp_path / "names.json"
+    names.write_text(json.dumps({"sex": {"2": "wo\nmen"}}))
+    base = ("--score", "p", "--label", "hired", "--sensitive", "sex", "--names", names)
+    said = otfair("audit", table, *base, "--bootstrap", 50, "--min-ratio", 0.9)
+    lines = said.out.splitlines()
+    assert lines[1].startswith("The favourable decision is: predicted hired = yes, as names ")
+    assert lines[3] == r"sex = wo\nmen is worse off than sex = 1"
+    rates = (frame.p > 0.5).groupby(frame.sex).mean()
+    few, many = (round(1000 * rates[k]) for k in (2, 1))
+    assert lines[4] == (
+        rf"  Of 1000 people with sex = wo\nmen, {many - few} fewer get the favourable decision "
+        f"(predicted hired = yes) than of 1000 with sex = 1: {few} against {many}."
+    )
+    assert lines[5].startswith("  This is more than chance explains: ")
+    assert lines[6].startswith(r"  Wrong decisions: of 1000 people with sex = wo\nmen and hired = ")
+    assert lines[7] == "  Too few people to say: sex = 3 (5)."
+    assert "sex, demographic_parity: ratio of decisions" in lines[9]
+    (row,) = (line for line in lines if line.startswith("sex = 1 "))
+    one = frame[frame.sex == 1]
+    figures = re.findall(r"([0-9.]+) \(", row)
+    right = (one.p > 0.5) & (one.hired == "yes")
+    want = [
+        rates[1], right.sum() / (one.hired == "yes").sum(),
+        ((one.p > 0.5) & (one.hired == "no")).sum() / (one.hired == "no").sum(),
+        right.sum() / (one.p > 0.5).sum(),
+    ]  # fmt: skip
+    assert figures == [f"{figure:.3f}" for figure in want]
+    (row,) = (line for line in lines if line.startswith("sex = 3 "))
+    assert "? (" in row
+    assert "?: too few people to say" in lines
+    plain = otfair("audit", table, "--score", "p", "--sensitive", "sex", "--bootstrap", 0).out
+    assert "whether having p above 0.5 is good for people" in plain
+    assert "precision" not in plain
+
+
+def test_references_of_columns_and_of_crossed_ones(table):
+    base = ("--score", "p", "--sensitive", "sex", "--sensitive", "origin", "--bootstrap", 0)
+    frame = loans(200)
+    for sex in frame.sex.unique():  # one of them is not the one by default
+        both = f"sex={sex} & origin={frame.origin[0]}"
+        said = otfair(
+            "audit", table, *base, "--cross", "origin,sex", "--reference", both, "--reference",
+            f"sex={sex}", "--json",
+        )  # fmt: skip
+        found = {d["attribute"]: d["reference"] for d in said.data["decisions"]}
+        assert found["sex & origin"] == both
+        assert found["sex"] == f"sex={sex}"

@@ -47,6 +47,23 @@ def test_curves_of_two_regularizers(tmp_path):
     np.testing.assert_allclose(printed[2], curve["test_auc"], atol=1e-4)
 
 
+def test_the_violation_that_is_drawn_is_printed(tmp_path):
+    table = write(loans(120), tmp_path / "t.csv")
+    said = otfair(
+        "curve", table, "--label", "granted", "--sensitive", "sex", "--alphas", "0",
+        "--violation", "dp_difference", "--bootstrap", 0, "-o", tmp_path / "c",
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    head, _, row = next(
+        lines for lines in zip(*(said.out.splitlines()[k:] for k in range(3)))
+        if lines[0].startswith("regularizer")
+    )  # fmt: skip
+    printed = dict(zip(head.split(), row.split()))
+    curve = pd.read_csv(tmp_path / "c" / "curve.csv")
+    found = curve["test_dp_difference"][0]
+    assert float(printed["dp_difference"]) == pytest.approx(found, abs=1e-4)
+
+
 def test_json_has_the_curve(tmp_path):
     table = write(loans(120), tmp_path / "t.csv")
     data = otfair(

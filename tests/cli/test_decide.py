@@ -220,7 +220,7 @@ def test_what_can_not_be_done(tmp_path):
     limit = ("--max-difference", 0.1)
     for options, part in [
         ((), "a limit is missing"),
-        (("--max-difference", "x"), "invalid limit value"),
+        (("--max-difference", "x"), "must be a number; received 'x'"),
         (("--max-difference", "sex=2"), "between 0 and 1; received 2"),
         ((*limit, "--cost-false-positive", 2), "go together"),
         ((*limit, "--cost-false-positive", 2, "--cost-false-negative", 1, "--threshold", 0.3),

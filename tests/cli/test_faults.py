@@ -168,8 +168,9 @@ def test_a_mount_point_that_is_full_and_one_that_is_not(table, tmp_path):
 
 @pytest.mark.slow
 def test_a_place_that_can_not_be_written_is_said_before_the_work(tmp_path):
-    target = tmp_path / "v"
-    fit = shlex.join([*OTFAIR, "fit", "no table", *FIT, "-o", str(target)])
+    target, table = tmp_path / "v", tmp_path / "no table"
+    table.write_text("")  # which reading would refuse
+    fit = shlex.join([*OTFAIR, "fit", str(table), *FIT, "-o", str(target)])
     ended = mounted(target, "1m", "mount -o remount,ro", target, ";", fit)
     assert f"can't write to {target} (Read-only file system)" in ended.stderr
     assert ended.stderr.count("\n") == 1
@@ -208,6 +209,25 @@ def test_too_little_memory_is_said(table, tmp_path):
     assert ended.stderr.endswith("Use fewer rows or columns, or give the process more.\n")
     assert ended.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("size", [300, 700, 750])  # MB; with 700, the import ended the process
+def test_a_limit_below_what_imports_take_is_said_before_them(table, size):
+    script = (
+        "import resource, sys\nfrom otfair.cli import main\n"
+        f"resource.setrlimit(resource.RLIMIT_AS, ({size} << 20,) * 2)\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    audit = ["audit", str(table), "--score", "p", "--sensitive", "sex"]
+    for arguments, code in (audit, 1), (["--version"], 0):
+        ended = subprocess.run(
+            [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == code, ended.stderr
+        assert ended.stderr == code * (
+            f"otfair: error: the process may take only {size} MB of memory, and PyTorch takes "
+            "800 MB to start with. Allow more, such as by `ulimit -v`.\n"
+        )
 
 
 @pytest.mark.parametrize(

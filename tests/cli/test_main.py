@@ -134,7 +134,7 @@ def test_the_examples_of_the_help_parse(command):
 
 def test_commands_do_without_docstrings(monkeypatch):
     # Which `python -OO` removes; then the help has options alone.
-    monkeypatch.setattr("otfair.cli.data.__doc__", None)
+    monkeypatch.setattr("otfair.cli.options.data.__doc__", None)
     assert "--data-home" in otfair("data", "--help").out
 
 
@@ -215,23 +215,25 @@ def interrupted_import(tmp_path, monkeypatch) -> dict[str, str]:
     (tmp_path / "torch.py").write_text(
         "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)\n"
     )
-    return {**os.environ, "PYTHONPATH": str(tmp_path)}
+    places = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    return {**os.environ, "PYTHONPATH": places}
 
 
 @pytest.mark.slow
-def test_an_interrupt_of_the_imports_ends_cleanly(interrupted_import):
-    process = started("fit", "--help", env=interrupted_import)
+def test_an_interrupt_of_the_imports_ends_cleanly(interrupted_import, tmp_path):
+    fit = ("fit", "synthetic", "--sensitive", "sex", "--alpha", 0.5, "-o", tmp_path / "m")
+    process = started(*fit, env=interrupted_import)
     out, err = process.communicate()
     assert (process.returncode, out, err) == (130, "", "otfair: interrupted\n")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("option", ["--version", "--help"])
-def test_what_needs_no_pytorch_does_not_wait_for_it(interrupted_import, option):
-    process = started(option, env=interrupted_import)
+@pytest.mark.parametrize("options", [["--version"], ["--help"], ["fit", "--help"]])
+def test_what_needs_no_pytorch_does_not_wait_for_it(interrupted_import, options):
+    process = started(*options, env=interrupted_import)
     out, err = process.communicate()
     assert (process.returncode, err) == (0, "")
-    assert out == otfair(option).out
+    assert out == otfair(*options).out
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from tables_for_commands import otfair
 
 from otfair.cli import reproduce
 from otfair.cli._main import main
@@ -47,8 +48,13 @@ def test_a_failure_is_said_and_the_rest_is_made(few, tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [(["--splits", "0"], "--splits must be at least 1"), (["--take", "no.csv"], "not a file")],
+    [
+        (["--splits", "0"], "--splits: must be at least 1; received 0"),
+        (["--take", "no.csv"], "there is no file no.csv"),
+        (["--take", "."], ". is a folder; name a file in it"),
+    ],
 )
-def test_bad_options_are_said(tmp_path, capsys, options, message):
-    assert main(["reproduce", "dutch", "-o", str(tmp_path), *options]) == 1
-    assert message in capsys.readouterr().err
+def test_bad_options_are_said(tmp_path, options, message):
+    said = otfair("reproduce", "dutch", "-o", tmp_path, *options)
+    assert said.code == (2 if options[0] == "--splits" else 1)
+    assert message in said.err

@@ -299,3 +299,25 @@ def test_people_without_a_sensitive_value_stay_in_the_task(tmp_path):
     write(frame, tmp_path / "t.csv")
     with pytest.raises(TableError, match="--sensitive race: the column is empty"):
         read_task(options)
+
+
+@pytest.mark.slow
+def test_a_column_of_the_future_is_warned_of(tmp_path):
+    frame = loans(400)
+    rng = np.random.default_rng(0)
+    paid = frame["granted"] == "yes"
+    frame["ever"] = np.where(paid | (rng.random(400) < 0.05), "yes", "no")
+    frame["late days"] = np.where(paid, np.nan, rng.integers(1, 90, 400))
+    table = write(frame, tmp_path / "t.csv")
+    said = otfair(
+        "fit", table, "--label", "granted", "--sensitive", "sex", "--drop", "p", "--alpha", 0,
+        "--no-curve", "--no-audit", "-o", tmp_path / "m",
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    warned = [line for line in said.err.splitlines() if "alone it predicts" in line]
+    assert len(warned) == 2
+    assert warned[0].startswith("otfair: warning: column 'ever': alone it predicts the label with")
+    assert warned[0].endswith("(leakage); --drop ever leaves it out")
+    assert "with an AUC of 0.9" in warned[0]
+    assert "with an AUC of 1.000" in warned[1]
+    assert warned[1].endswith("--drop 'late days' leaves it out")

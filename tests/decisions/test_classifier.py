@@ -7,11 +7,11 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from estimators import SuppliesAttribute
+from estimators import SuppliesAttribute, wrong_checks
 from sklearn import config_context
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.model_selection import GridSearchCV, KFold, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
@@ -35,7 +35,10 @@ class WithAttribute(SuppliesAttribute, FairDecisions):
             return super().fit(X, y, sensitive_features, sample_weight)
 
 
-@parametrize_with_checks([WithAttribute(LogisticRegression(), max_difference=1.0, cv=2)])
+@parametrize_with_checks(
+    [WithAttribute(LogisticRegression(), max_difference=1.0, cv=2)],
+    expected_failed_checks=wrong_checks,
+)
 def test_scikit_learn(estimator, check):
     check(estimator)
 
@@ -547,3 +550,10 @@ def test_classifiers_without_scores_are_refused_before_they_are_trained():
     X, y, s = table(200)
     with pytest.raises(TypeError, match="CalibratedClassifierCV"):
         FairDecisions(LinearSVC(), max_difference=0.1).fit(X, y, s)
+
+
+def test_folds_of_your_own_have_both_classes_to_train_on():
+    X, y = np.arange(40.0)[:, None], np.repeat([0, 1], 20)
+    fair = FairDecisions(LogisticRegression(), max_difference=0.2, cv=KFold(2))
+    with pytest.raises(ValueError, match="`cv` leaves only one class to train on in fold 1 of 2"):
+        fair.fit(X, y, sensitive_features=np.tile(["a", "b"], 20))

@@ -243,6 +243,17 @@ def test_cost_and_scale_are_those_of_the_geometry(data, sex, tmp_path):
         clone(far).set_params(geometry=geometry).fit(data.X, data.y, sex)
 
 
+@pytest.mark.parametrize("rest", [0.0, 1e-9])
+@pytest.mark.parametrize("alpha", [0, 0.5])
+def test_where_one_class_has_all_weight_it_is_predicted(data, sex, alpha, rest):
+    # XGBoost before 3.2 starts at a chance of 0 or 1, and refuses its own start.
+    for label in (0, 1):
+        weight = np.where(data.y == label, 1.0, rest)
+        model = OTFBoostingClassifier(alpha=alpha, **SMALL)
+        chances = model.fit(data.X, data.y, sex, sample_weight=weight).predict_proba(data.X)
+        assert chances[:, label].min() > 0.99
+
+
 def test_weights_are_copies_for_the_penalty(data, sex):
     # Whole numbers; trees choose among the same thresholds here, as every row has its copies.
     clf = OTFBoostingClassifier(alpha=0.8, balance=20.0, tree_method="exact", **SMALL)
@@ -509,3 +520,27 @@ def test_people_who_stop_it_are_not_those_of_a_geometry(data, sex):
     clf = OTFBoostingClassifier(early_stopping_rounds=3, geometry=geometry)
     with pytest.raises(ValueError, match="`early_stopping_rounds` keeps people out of training"):
         clf.fit(data.X, data.y, sensitive_features=sex)
+
+
+@pytest.mark.parametrize(
+    ("people", "settings"),
+    [
+        (40, {"early_stopping_rounds": 2}),  # four of whom are kept out
+        (30, {}),
+        (30, {"min_data_in_leaf": 16}),
+    ],
+)
+def test_too_few_people_for_two_leaves_are_an_error_with_a_remedy(data, people, settings):
+    X, y, sex = data.X[:people], data.y[:people], data.sensitive_features["sex"][:people]
+    few = OTFBoostingClassifier("lightgbm", n_estimators=2, n_jobs=1, **settings)
+    with pytest.raises(ValueError, match=r"can't split 3\d people .*a smaller `min_child_samples`"):
+        few.fit(X, y, sensitive_features=sex)
+    remedied = OTFBoostingClassifier("lightgbm", n_estimators=2, n_jobs=1, min_child_samples=4)
+    assert remedied.fit(X, y, sensitive_features=sex).n_iter_ == 2
+
+
+def test_features_on_which_lightgbm_fails_are_an_error_with_a_remedy(data):
+    sex = data.sensitive_features["sex"]
+    same = OTFBoostingClassifier("lightgbm", n_estimators=2, n_jobs=1)
+    with pytest.raises(ValueError, match=r"LightGBM can't train on these people .*that differ"):
+        same.fit(np.ones((len(data.y), 2)), data.y, sensitive_features=sex)

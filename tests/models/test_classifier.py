@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import torch
-from estimators import SuppliesAttribute
+from estimators import SuppliesAttribute, wrong_checks
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -38,7 +38,8 @@ class WithAttribute(SuppliesAttribute, OTFClassifier):
     [
         OTFClassifier(alpha=0),
         WithAttribute(alpha=0.5, epsilon=0.1, tol=1e-12, max_iter=5000, C=0.01),
-    ]
+    ],
+    expected_failed_checks=wrong_checks,
 )
 def test_scikit_learn(estimator, check):
     check(estimator)

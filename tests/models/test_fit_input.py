@@ -124,3 +124,13 @@ def test_features_whose_squares_are_no_numbers_are_refused(codes, factor, alpha)
     X, y, race = codes
     with pytest.raises(ValueError, match="squares of the features overflow or vanish, as in"):
         OTFClassifier(alpha=alpha).fit(X * factor, y, sensitive_features=race)
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["line", "trees"])
+def test_one_person_can_not_have_all_the_weight(codes, which):
+    # Training took 20 seconds for forty people, and more on a busy machine.
+    X, y, race = codes
+    weight = np.ones(400)
+    weight[7] = 1e17
+    with pytest.raises(ValueError, match=r"`sample_weight` gives the person in row 7 all weight"):
+        classifiers()[which].fit(X, y, sensitive_features=race.astype(str), sample_weight=weight)

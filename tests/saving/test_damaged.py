@@ -147,10 +147,14 @@ def steps(content):
         (lambda c: column(c, 1).update(levels={"$tuple": []}), "becomes nothing"),
         (lambda c: column(c, 0).update(missing=0), "EncodedColumn has missing 0"),
         (lambda c: column(c, 0).update(name="\x1b[2J"), "other names"),
+        (lambda c: c.update(licence="mine"), r"it has the keys \['licence'\], which this version"),
+        (lambda c: c["model"].update(nested={}), r"it has the parts \['nested'\], which this"),
+        (lambda c: steps(c)[1][1].update({"\x1b[2J": 1}), "it has the parts .*, which this"),
         (lambda c: steps(c).reverse(), "a step can't transform"),
         (lambda c: steps(c).append(["more", "passthrough"]), "a step can't transform"),
         (lambda c: steps(c)[0].__setitem__(0, steps(c)[1][0]), "its steps have no names"),
-        (lambda c: steps(c)[1][1].update(routing=[]), "its routing has no names"),
+        (lambda c: steps(c)[1][1].update(routing=[]), "its routed methods have no names"),
+        (lambda c: steps(c)[1][1].update(routing={"fly": {}}), r"has the routed methods \['fly'\]"),
         (lambda c: steps(c)[1][1]["settings"].update(
             module={"$NotStored": {"setting": "notion", "kind": "x"}}), "is no setting that a"),
         (lambda c: steps(c)[1][1]["settings"].update(

@@ -74,7 +74,6 @@ def test_copies_are_left_out_unless_they_are_named(values, reason):
     "values",
     [
         np.where(rng.random(N) < 0.02, "m", SEX),  # nearly
-        np.where(np.arange(N) == 5, ~LABELS.astype(bool), LABELS.astype(bool)),
         np.where(np.arange(N) == 5, 0.4, SCORES),
         SCORES + rng.normal(scale=1e-3, size=N),
         SCORES[::-1] < SCORES,
@@ -84,6 +83,15 @@ def test_what_is_only_like_it_stays(values):
     record = chosen(TABLE.assign(extra=values))
     assert record.left_out == {}
     assert record.notes == ()
+
+
+def test_what_is_nearly_the_label_stays_with_a_note():
+    nearly = np.where(np.arange(N) == 5, ~LABELS.astype(bool), LABELS.astype(bool))
+    found = chosen(TABLE.assign(extra=nearly))
+    assert found.left_out == {}
+    (note,) = found.notes
+    assert note.startswith("extra: alone it predicts the label with an AUC of 0.99")
+    assert note.endswith("after the outcome; distances see it: drop it if it is one")
 
 
 def test_a_column_that_scores_are_a_function_of_stays_with_a_note():

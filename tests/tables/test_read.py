@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import csv
 import gzip
 import io
 from decimal import Decimal
@@ -18,8 +19,9 @@ from hypothesis import strategies as st
 from tables_for_commands import limited
 
 from otfair.cli._columns import read_sensitive, require_columns, split_names, without_gaps
+from otfair.tables import nearest
 from otfair.tables._kinds import kind_of
-from otfair.tables._read import Table, TableError, nearest, read_table
+from otfair.tables._read import Table, TableError, read_table
 
 PEOPLE = [["age", "job", "score"], ["31", "cook", "0.5"], ["45", "clerk", "0.25"]]
 
@@ -301,6 +303,8 @@ def test_standard_input(monkeypatch):
         (("a,b\n1,2\n" * 9).encode("utf-16-le"), "--encoding utf-16-le"),
         (("a,b\n1,2\n" * 9).encode("utf-16-be"), "--encoding utf-16-be"),
         (b'a\n"' + b"x" * 200_000, "quote not closed"),
+        (b"a,b\n1\n" + b"1,2\n" * 20_000 + b"\xe9,1\n", "byte 0xe9 in line 20003"),  # ragged, too
+        (b'a,b\n1,2\n3,"4\n' + b"5,6\n" * 99_999, "Is a quote not closed that opens in line 3"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line_with_the_file(tmp_path, content, said):
@@ -309,6 +313,47 @@ def test_what_is_wrong_is_said_in_a_line_with_the_file(tmp_path, content, said):
         read_table(path)
     assert str(path) in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_a_long_value_is_not_blamed_on_a_quote(tmp_path, quote):
+    path = written(tmp_path, f"a,b\n1,2\n3,{quote}{'x' * 200_000}{quote}\n5,6\n")
+    with pytest.raises(TableError, match="line 3 has a value of more than 131072 char") as error:
+        read_table(path)
+    assert str(error.value).endswith("Shorten it, or leave its column out.")
+
+
+@pytest.mark.parametrize("separator", ["||", "", '"', "\n"])
+def test_a_separator_is_one_character(tmp_path, separator):
+    with pytest.raises(TableError, match="`separator` must be one character"):
+        read_table(written(tmp_path, lines()), separator=separator)
+
+
+def test_places_are_those_of_the_parser_whatever_is_quoted(tmp_path):
+    # More rows than are parsed at once, of one line and of several, with empty lines between.
+    rng = np.random.default_rng(0)
+    for end in ("\n", "\r\n", "\r"):
+        values = ["x", f'"x{end}y"', f'"{end}{end}"', '"a ""b"""', '" "', "1"]
+        rows = [",".join(rng.choice(values, 2)) if rng.random() < 0.9 else "" for _ in range(2000)]
+        text = "a,b" + end + end.join(rows) + end
+        parser, expected, end_of_last = csv.reader(io.StringIO(text, newline="")), [], 0
+        for row in parser:
+            if row:
+                expected.append((end_of_last + 1, row))
+            end_of_last = parser.line_num
+        table = read_table(written(tmp_path, text))
+        assert table.lines.tolist() == [place for place, _ in expected[1:]]
+        for name, at in (("a", 0), ("b", 1)):
+            found = table.frame[name].astype(object).fillna("").tolist()
+            assert found == [row[at].strip() for _, row in expected[1:]]
+
+
+def test_a_number_too_large_is_told(tmp_path):
+    table = read_table(written(tmp_path, "x,y,z\n1e400,1,inf\n2,1,0\n-1E999,1,0\n"))
+    assert table.frame["x"].tolist() == [np.inf, 2, -np.inf]
+    assert table.remarks == {
+        "x": "2 of 3 values are too large and count as infinite, such as '1e400' (line 2)"
+    }
 
 
 def test_a_file_that_is_not_there_is_searched_for(tmp_path):

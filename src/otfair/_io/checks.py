@@ -17,6 +17,7 @@ import numpy as np
 
 LARGEST_COUNT = 2**63 - 1
 MOST_PARTS = 300_000  # lists and objects of one JSON
+TEXTS_PER_PART = 3  # more texts, names included, than the lists and objects that may be there
 TEXTS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|$)', re.DOTALL)  # of JSON, in linear time
 LARGEST_LOGIT = 1e30  # of leaves, and of what is added to logits; sums of such are still numbers
 
@@ -142,14 +143,18 @@ def check_width(state: Any) -> int:
 
 
 def check_parts(text: str, most: int = MOST_PARTS) -> None:
-    """Raise where JSON has more lists and objects than this.
+    """Raise where JSON has more lists and objects than this, or many more texts.
 
-    An empty list takes thirty times the memory of its text: without a limit, a file could make a
-    program take far more than its own size.
+    An empty list takes thirty times the memory of its text, a name of an object twenty times:
+    without a limit, a file could make a program take far more than its own size.
     """
     if sum(map(text.count, "[{")) > most:  # within texts, too, which take no more
         parts = sum(map(TEXTS.sub("", text).count, "[{"))
         require(parts <= most, f"it holds {parts} lists and objects, and {most} are the most")
+    most *= TEXTS_PER_PART
+    if text.count('"') > 2 * most:  # those within texts, too
+        texts = sum(1 for _ in TEXTS.finditer(text))
+        require(texts <= most, f"it holds {texts} names and texts, and {most} are the most")
 
 
 def read_json(text: str) -> Any:

@@ -14,7 +14,7 @@ NOT_KNOWN = 8 << 30  # what is assumed where the system does not tell
 
 def machine_memory() -> int:
     """Return the bytes of memory that this process may take: the machine's, or its container's."""
-    found = [*_physical(), *_container(), *_process()]
+    found = [*_physical(), *_container(), *process_limit()]
     return min(found, default=NOT_KNOWN)
 
 
@@ -35,7 +35,8 @@ def _container() -> list[int]:
     return found
 
 
-def _process() -> list[int]:
+def process_limit() -> list[int]:
+    """Return the bytes that this process may address, as `ulimit -v` sets them, if limited."""
     try:
         import resource
     except ImportError:  # Windows

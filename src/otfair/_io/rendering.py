@@ -1,7 +1,8 @@
-"""What pages and files are made with: templates that escape, figures to put in them, plain JSON."""
+"""What pages and files are made with: templates that escape, figures, plain JSON and CSV."""
 
 from __future__ import annotations
 
+import csv
 import datetime
 import json
 import math
@@ -53,6 +54,14 @@ def inline_svg(figure: Figure) -> Markup:
     """Return a figure to put into a page."""
     text = drawn(figure, "svg").decode()
     return Markup(text[text.index("<svg") :])
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    """Return a table as CSV; text is quoted where a carriage return would begin a row."""
+    text: str = frame.to_csv(index=False, lineterminator="\n")
+    if "\r" in text:
+        text = frame.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+    return text
 
 
 def to_json(data: Any, indent: int | None = None) -> str:

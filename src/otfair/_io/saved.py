@@ -31,6 +31,7 @@ from otfair._io.storage import (
     write,
 )
 
+PARTS = ("class", "settings", "fitted", "nested", "routing", "output")  # of one estimator
 ROUTED = ("fit", "predict", "predict_proba", "decision_function", "score")  # they may take more
 
 
@@ -197,6 +198,7 @@ def restore(cls: Any, stored: dict[str, Any], restore_part: Callable[[Any], Any]
 
     The weights of a module stay a dict for now.
     """
+    refuse_unknown("parts", stored, PARTS)
     settings = _settings(cls, stored["settings"])
     refuse_unknown("fitted attributes", stored["fitted"], cls._fitted)
     within = stored.get("nested", {})  # files of earlier versions have none
@@ -219,7 +221,7 @@ def restore(cls: Any, stored: dict[str, Any], restore_part: Callable[[Any], Any]
 
 def _set_routing(model: Any, routing: Any) -> None:
     """Ask for metadata as a file says."""
-    require(isinstance(routing, dict), "its routing has no names")
+    refuse_unknown("routed methods", routing, ROUTED)
     with config_context(enable_metadata_routing=True):
         for method in ROUTED:
             if requests := routing.get(method):

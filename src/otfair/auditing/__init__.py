@@ -12,6 +12,7 @@ from otfair.auditing._results import (
     RATES,
     Alike,
     AlikeGroup,
+    BoundedCost,
     Cost,
     Curve,
     Decisions,
@@ -27,6 +28,7 @@ from otfair.auditing._results import (
     Status,
     Violation,
 )
+from otfair.auditing.report._answers import Answer, answers, favourable_sentence
 from otfair.auditing.report._compared import comparison_sentences
-from otfair.auditing.report._words import status_sentence
+from otfair.auditing.report._words import called, sort_statuses, status_sentence, why_free
 from otfair.metrics import Estimate

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from otfair._io.files import write_bytes
+from otfair._io.pdf import to_pdf
 from otfair._io.rendering import to_json
 from otfair.auditing._baseline import FORMAT, Figures, read_baseline
 from otfair.auditing._card import card
@@ -199,6 +200,16 @@ class Audit:
         """
         return _written(path, page(self))
 
+    def to_pdf(self, path: str | Path) -> None:
+        """Write the report as PDF, which takes a Chromium on the machine.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, replaced as a whole or not at all.
+        """
+        write_bytes(Path(path), to_pdf(page(self)))
+
     def to_card(self, path: str | Path | None = None, command: str = "") -> str:
         """Return a model card in Markdown, and write it if a file is named.
 
@@ -265,9 +276,11 @@ def _row(finding: Finding) -> dict[str, object]:
         e = figure or Estimate(np.nan, np.nan, np.nan)
         row |= {name: e.value, f"{name}_low": e.low, f"{name}_high": e.high}
     low, high = cost.sampling or (np.nan, np.nan)
+    bound = cost.exact.value if cost.bounded and cost.exact else None
+    bound = cost.with_bound.value if cost.with_bound else bound
     others = {
-        "chance": v.chance, "otf_gap": cost.gap, "otf_smooth": cost.smooth, "moved": cost.moved,
-        "distance": cost.distance, "sampling_low": low, "sampling_high": high,
+        "chance": v.chance, "otf_bounded": bound, "otf_gap": cost.gap, "otf_smooth": cost.smooth,
+        "moved": cost.moved, "distance": cost.distance, "sampling_low": low, "sampling_high": high,
     }  # fmt: skip
     row |= {name: np.nan if value is None else value for name, value in others.items()}
     small = [g.whole for g in v.groups if g.small]

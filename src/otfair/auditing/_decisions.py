@@ -14,7 +14,7 @@ from otfair.auditing._violations import is_small, with_doubt
 from otfair.metrics import Estimate, by_cell, estimate, resample
 from otfair.notions import Attribute
 
-THRESHOLDS = np.arange(101) / 100  # at which people are counted
+HUNDREDTHS = np.arange(101) / 100  # at which people are counted
 
 
 def measure_decisions(
@@ -41,8 +41,11 @@ def measure_decisions(
         against = max(large or present, key=lambda g: (good[0, g], sizes[g]))
     else:
         against = names.index(reference)
-    above = _counted(data, groups, None)
-    positive = None if data.labels is None else _counted(data, groups, data.labels)
+    thresholds = np.unique([*HUNDREDTHS, threshold])
+    above, weight = _counted(data.scores, data.weight, groups, thresholds)
+    labelled = data.weight * (0 if data.labels is None else data.labels)
+    positive_above, positive = _counted(data.scores, labelled, groups, thresholds)
+    square = np.bincount(codes, data.weight**2, len(names))
 
     def group(g: int) -> GroupDecisions:
         own = {name: values[g] for name, values in figures.items()}
@@ -55,17 +58,29 @@ def measure_decisions(
             difference={r: estimate(v[:, g] - v[:, against]) for r, v in rates.items()},
             ratio={r: _ratio(v[:, g], v[:, against]) for r, v in rates.items()},
             unsure=tuple(unsure),
+            weight=float(weight[g]),
+            worth=float(weight[g] ** 2 / square[g]),
             above=tuple(above[g].tolist()),
-            positive_above=() if positive is None else tuple(positive[g].tolist()),
+            positive_above=() if data.labels is None else tuple(positive_above[g].tolist()),
+            positive=float(positive[g]),
         )
+
+    error_gap = None
+    if data.labels is not None and favourable is not None:
+        wrong = "false_negative_rate" if favourable else "false_positive_rate"
+        sure = [
+            g for g in large if not is_small(int(told_by[wrong][g]), figures[wrong][g], min_people)
+        ]
+        error_gap = _gap(names, rates[wrong], sure, lower_is_better=True)
 
     return Decisions(
         attribute=comparison.attribute,
         reference=names[against],
         groups=tuple(group(g) for g in present),
-        thresholds=tuple(THRESHOLDS.tolist()),
+        thresholds=tuple(thresholds.tolist()),
         gap=_gap(names, good, large),
         score_gap=_gap(names, mean, large, lower_is_better=favourable == 0),
+        error_gap=error_gap,
     )
 
 
@@ -137,11 +152,13 @@ def _gap(
     )
 
 
-def _counted(data: AuditData, groups: Attribute, labels: np.ndarray | None) -> np.ndarray:
-    """Weight of each group's people above each threshold, of all or of positive labels, (G, t)."""
-    w = data.weight if labels is None else data.weight * labels
+def _counted(
+    scores: np.ndarray, weight: np.ndarray, groups: Attribute, thresholds: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weight of each group's people above each threshold, (G, t), and of all, (G,)."""
     # How many of the thresholds a score is above: it counts at these, and at none beyond.
-    passed = np.searchsorted(THRESHOLDS, data.scores, side="left")
-    t, G = len(THRESHOLDS), len(groups.values)
-    cells = np.bincount(groups.codes * (t + 1) + passed, w, G * (t + 1)).reshape(G, t + 1)
-    return np.asarray(cells[:, ::-1].cumsum(1)[:, ::-1][:, 1:])
+    passed = np.searchsorted(thresholds, scores, side="left")
+    t, G = len(thresholds), len(groups.values)
+    cells = np.bincount(groups.codes * (t + 1) + passed, weight, G * (t + 1)).reshape(G, t + 1)
+    above = cells[:, ::-1].cumsum(1)[:, ::-1]
+    return above[:, 1:], above[:, 0]

@@ -6,11 +6,11 @@ import re
 
 # Beginnings of words that name what people want to happen to them, or not to.
 GOOD = (
-    "accept", "admit", "admiss", "approv", "award", "bonus", "credit", "earn", "eligib", "employ",
-    "enrol", "funded", "good", "grant", "graduat", "hire", "hiring", "income", "interview", "invit",
-    "loan", "offer", "paid", "pass", "promot", "qualif", "repaid", "repay", "select", "shortlist",
-    "succe", "survi",
+    "accept", "admit", "admiss", "approv", "award", "bonus", "earn", "eligib", "enrol", "funded",
+    "good", "grant", "graduat", "hire", "hiring", "interview", "invit", "offer", "paid", "pass",
+    "promot", "qualif", "repaid", "repay", "select", "shortlist", "succe", "survi",
 )  # fmt: skip
+ALONE = ("credit", "employ", "income", "loan")  # good, unless other words tell: "loan_default"
 BAD = (
     "abus", "arrest", "bad", "charged", "churn", "convict", "crime", "death", "debt", "declin",
     "default", "delinq", "denial", "denied", "deny", "died", "disease", "dismiss", "dropout",
@@ -43,5 +43,6 @@ def _tells(text: str) -> int | None:
     spaced = re.sub(r"([a-z])([A-Z])", r"\1 \2", text)
     words = re.findall(r"[^\W\d_]+", spaced.casefold())
     negated = any(word in ("no", "not", "non", "without") for word in words)
-    good, bad = (any(word.startswith(stems) for word in words) for stems in (GOOD, BAD))
+    good, bad, alone = (any(word.startswith(s) for word in words) for s in (GOOD, BAD, ALONE))
+    good |= alone and not bad
     return None if good == bad else int(good) ^ negated

@@ -18,6 +18,7 @@ from otfair.tables import (
     TableEncoder,
     Why,
     explain_copy,
+    foretells,
     is_number,
     known_column,
     plain_text,
@@ -87,6 +88,8 @@ def choose_columns(
             why = unsuited(str(name), column, guess=name not in named)
         if why is None:
             why, said = explain_copy(column, known, data.scores)
+            if why is None and data.labels is not None:
+                said += _foretold(column, data, said)
             if why is not None and name in named:
                 said, why = [Reason(why.why, f"{why}, and used as it was named")], None
         notes += [f"{name}: {'; '.join(said)}"] if said else []
@@ -104,6 +107,17 @@ def choose_columns(
     if not kept:
         notes.append(NO_DISTANCES)
     return Choice(columns=kept, left_out=left_out, notes=tuple(notes))
+
+
+def _foretold(column: pd.Series[Any], data: AuditData, said: list[Reason]) -> list[Reason]:
+    """Say so where a column nearly is the label, and nothing was said of the label yet."""
+    assert data.labels is not None
+    if any(reason.why is Why.LABEL_COPY for reason in said):
+        return []
+    found = foretells(column, np.asarray(data.labels), data.weight)
+    if found is None:
+        return []
+    return [Reason(found.why, f"{found}; distances see it: drop it if it is one")]
 
 
 def read_features(choice: Choice, weight: np.ndarray) -> Features | None:

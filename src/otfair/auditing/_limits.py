@@ -53,6 +53,7 @@ def _status(finding: Finding, limit: Limit) -> Status:
     return Status(
         criterion=limit.criterion, limit=limit.bound, notion=finding.notion,
         attribute=finding.attribute, figure=figure, beyond=beyond, sure=sure,
+        too_few=limit.criterion != "violation" and finding.violation.too_few,
     )  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from otfair.auditing._reading import read
 from otfair.auditing._regions import find_regions
 from otfair.auditing._results import Finding, Record
 from otfair.auditing._violations import MIN_PEOPLE, measure_violation
+from otfair.auditing.costs._bounding import add_bound
 from otfair.auditing.costs._costs import cost_of_fairness
 from otfair.auditing.costs._distances import Distances
 from otfair.metrics import draw_counts
@@ -111,7 +112,8 @@ def audit(
     bounded : bool, default=None
         Whether nobody may end with a score above one, so that the plan is a proposal and not only
         a measure; by default, for up to 3000 people without a reference sample. More of them take
-        minutes, and memory for the distances between all.
+        minutes, and memory for the distances between all. By default, where fairness of more people
+        looks free without it, the cost with it is found from a sample (`Cost.with_bound`).
     favourable : {0, 1}, default=None
         Whether a positive decision is good for people (1), such as a loan, or bad (0), such as
         being held for a risk. By default names tell, such as "approved" or "default"; where they
@@ -167,7 +169,8 @@ def audit(
         names=names,
     )
     comparisons = compare(data, asked, [tuple(columns) for columns in cross])
-    if favourable is None:
+    told = None if favourable is None else int(favourable)
+    if told is None:
         favourable = guess_favourable(data.outcomes[1], data.score)
     by_attribute = {c.attribute: c for c in comparisons}
     against = read_reference(reference, by_attribute.values())
@@ -195,6 +198,8 @@ def audit(
             bar.update()
             near = None if distances is None else distances.of(c)
             cost = cost_of_fairness(data, c, near, between, counts)
+            if distances is not None and bounded is None:
+                cost = add_bound(cost, data, c, distances)
             finding = Finding(
                 notion=c.notion.name, facts=c.notion, attribute=c.attribute,
                 violation=violation, cost=cost,
@@ -226,6 +231,7 @@ def audit(
         missing={} if features is None else features.missing,
         settings={
             "threshold": float(threshold),
+            "favourable": told,
             "epsilon": float(epsilon),
             "n_bootstrap": int(n_bootstrap),
             "random_state": int(random_state),

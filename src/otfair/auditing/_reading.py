@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ from otfair.tables import (
     Column,
     Columns,
     Kind,
+    checksum,
     is_number,
     named,
     outcomes,
@@ -263,20 +263,3 @@ def read_control(column: pd.Series[Any], weight: np.ndarray) -> Column:
             f"control {name!r} has {len(found)} values, more than {MAX_GROUPS}. Merge rare ones."
         )
     return Column(name, texts, tuple(found))
-
-
-def checksum(tables: dict[str, pd.DataFrame | None]) -> str:
-    """SHA-256 of names and values as they were read, gaps included."""
-    digest = hashlib.sha256()
-    for argument, table in tables.items():
-        for name, column in () if table is None else table.items():
-            digest.update(f"{argument}\x1f{name}\x1e".encode())
-            if pd.api.types.is_numeric_dtype(column):
-                numbers = column.to_numpy(np.float64, na_value=np.nan)
-                digest.update((numbers + 0.0).tobytes())
-            else:
-                values = column.astype(object)
-                codes, found = pd.factorize(values.where(values.isna(), values.map(str)))
-                digest.update("\x1f".join(map(str, found)).encode(errors="replace"))
-                digest.update(codes.astype(np.int64).tobytes())
-    return digest.hexdigest()

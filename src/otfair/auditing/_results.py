@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,6 +24,8 @@ RATES = {
     "accuracy": "accuracy",
     "base_rate": "base rate",
 }
+TWINS = 1e-9  # distance up to which two people are alike
+FREE = 0.05  # mean distance of the score that must move, below which fairness looks free
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +82,12 @@ class Violation:
     #: are held against.
     among_large: Estimate
 
+    @property
+    def too_few(self) -> bool:
+        """Whether no two groups that are compared are large enough to say."""
+        large = Counter(group.stratum for group in self.groups if not group.small)
+        return max(large.values(), default=0) < 2
+
 
 @dataclass(frozen=True, kw_only=True)
 class GroupDecisions:
@@ -94,9 +103,13 @@ class GroupDecisions:
     difference: dict[str, Estimate]  #: From those of the reference group.
     ratio: dict[str, Estimate]  #: To those of the reference group.
     unsure: tuple[str, ...]  #: Rates of which too few people tell.
+    weight: float  #: Weight of all people; as many as there are without weights.
+    #: How many people of equal weight tell as much: (sum w)^2 / sum w^2.
+    worth: float
     above: tuple[float, ...]  #: Weight of people with a score above each threshold.
     #: The same of people with a positive label; empty without labels.
     positive_above: tuple[float, ...]
+    positive: float  #: Weight of all people with a positive label; 0 without labels.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +122,8 @@ class Gap:
 
     worst: str  #: The group that fares worst.
     best: str  #: The group that fares best.
-    worst_figure: Estimate  #: Its share of favourable decisions, or its mean score.
+    #: Its share of favourable decisions, its mean score, or its share of wrong decisions.
+    worst_figure: Estimate
     best_figure: Estimate  #: The same of the other.
     difference: Estimate  #: Between the two; positive.
     ratio: Estimate  #: Of the lower figure to the higher.
@@ -129,9 +143,13 @@ class Decisions:
     attribute: str  #: Name of the attribute.
     reference: str  #: The group that others are compared with.
     groups: tuple[GroupDecisions, ...]  #: The figures of each group.
-    thresholds: tuple[float, ...]  #: Those of `GroupDecisions.above`.
+    #: Those of `GroupDecisions.above`: every hundredth, and the audit's own.
+    thresholds: tuple[float, ...]
     gap: Gap | None  #: Of decisions; None where fewer than two groups are large enough.
     score_gap: Gap | None  #: Of mean scores.
+    #: Of wrongly unfavourable decisions: false negatives where positive decisions are favourable,
+    #: false positives where they are not. None where that is not known, or without labels.
+    error_gap: Gap | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +164,8 @@ class Status:
     beyond: bool  #: Whether the figure is beyond the limit.
     #: Whether it is so by more than chance explains. Without resamples, chance explains nothing.
     sure: bool
+    #: Whether it is a difference or ratio of groups that are too small to say.
+    too_few: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,6 +200,24 @@ class Pairs:
 
     def __len__(self) -> int:
         return len(self.mass)
+
+    @property
+    def twins(self) -> np.ndarray:
+        """Which pairs are alike in every column that distances see."""
+        return np.asarray(self.distance <= TWINS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundedCost:
+    """The least cost if nobody may end with a score above one, of some people who stand for all.
+
+    On average it is no less than that of all people: among fewer, near ones are rarer.
+    """
+
+    value: float  #: The cost, in the units of `Cost`.
+    unbounded: float  #: That of the same people without the bound.
+    moved: float  #: Share of all score that the plan with the bound moves.
+    people: int  #: How many they are.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,10 +258,26 @@ class Cost:
     piled: float | None = None  #: The most score that one person would hold after it.
     #: Whether nobody may hold more than a score of one, so that the plan is a proposal.
     bounded: bool = False
+    #: Where fairness looks free without that bound, and it was not asked for: the cost with it.
+    with_bound: BoundedCost | None = None
     types: tuple[str, ...] = ()  #: Names of the types of people that flows are between.
     flows: tuple[Flow, ...] = ()  #: Score between types, the largest first.
     pairs: Pairs | None = None  #: Score between people.
     failure: str = ""  #: What a solver did not find, and why; "" where nothing failed.
+
+    @property
+    def looks_free(self) -> bool:
+        """Whether unfair scores cost next to nothing, as receivers may end above a score of one."""
+        if self.bounded or self.exact is None or self.piled is None or self.piled <= 1:
+            return False
+        return self.exact.value < FREE * self.least_moved.value
+
+    @property
+    def to_twins(self) -> float:
+        """Share of the score that moves which goes to people who are alike in every column."""
+        if self.pairs is None or not self.moved:
+            return 0.0
+        return float(self.pairs.mass[self.pairs.twins].sum() / self.moved)
 
 
 @dataclass(frozen=True, kw_only=True)

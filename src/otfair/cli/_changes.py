@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from otfair.cli._gates import TOO_UNFAIR
-from otfair.cli._options import Outcome, UsageError
+from otfair.cli._inputs import InputFile
+from otfair.cli._options import TOO_UNFAIR, Outcome, UsageError
 
 if TYPE_CHECKING:
     from otfair.auditing import Audit, Figures
@@ -19,22 +19,26 @@ SHOWN = 20  # lines in a terminal
 def add_baseline(parser: argparse.ArgumentParser) -> None:
     """Add the earlier audit, and the gate on what got worse."""
     add = parser.add_argument_group("over time").add_argument
-    add("--baseline", type=Path, metavar="FILE", help="JSON of an earlier audit of other people "
-        "(`-o old.json`): say what changed beyond chance")  # fmt: skip
+    add("--baseline", type=InputFile, metavar="FILE", help="JSON of an earlier audit of other "
+        "people (`-o old.json`): say what changed beyond chance")  # fmt: skip
     add("--fail-on-change", action="store_true", help=f"exit with {TOO_UNFAIR} if, by more than "
         "chance explains, a violation or a gap between groups is larger than in the "
         "baseline")  # fmt: skip
 
 
+def check_baseline(options: argparse.Namespace) -> None:
+    """Raise where there is nothing to hold a change against."""
+    if options.fail_on_change and options.baseline is None:
+        raise UsageError("--fail-on-change needs --baseline: the JSON of an earlier audit")
+
+
 def read_earlier(options: argparse.Namespace) -> Figures | None:
     """Read the earlier audit before the work is done."""
     if options.baseline is None:
-        if options.fail_on_change:
-            raise UsageError("--fail-on-change needs --baseline: the JSON of an earlier audit")
         return None
     from otfair.auditing import read_baseline
 
-    return read_baseline(options.baseline)
+    return read_baseline(Path(options.baseline))
 
 
 def with_changes(outcome: Outcome, found: Audit, options: argparse.Namespace) -> Outcome:

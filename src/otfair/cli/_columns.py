@@ -197,3 +197,28 @@ def read_weight(table: Table, name: str | None) -> pd.Series[Any] | None:
             "are needed."
         )
     return column.fillna(0).astype(np.float64)
+
+
+def read_reference(
+    given: list[str], columns: Iterable[str], crossed: Iterable[Iterable[str]] = ()
+) -> Any:
+    """Return the groups that others are compared with: one name, or one by attribute."""
+    known, by_column = [str(column) for column in columns], {}
+    together = [[c for c in known if c in names] for names in crossed]
+    for text in given:
+        marks = {" & ".join(names): [f"{c}=" for c in names] for names in together}
+        if of := [
+            a for a, m in marks.items() if text.startswith(m[0]) and all(x in text for x in m)
+        ]:
+            by_column[of[0]] = text  # such as sex=Female & race=Black
+            continue
+        column, found, group = text.partition("=")
+        if not found or column not in known:
+            if len(given) > 1:
+                raise TableError(
+                    f"--reference {text}: of several, each must name its column, such as sex=Male; "
+                    f"sensitive columns are {', '.join(known)}."
+                )
+            return text
+        by_column[column] = group
+    return by_column or None

@@ -14,7 +14,7 @@ from sklearn import config_context
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from otfair.cli._columns import continuous_names
-from otfair.cli._options import UsageError
+from otfair.cli._options import UsageError, threshold_of
 from otfair.cli._output import text_table
 from otfair.cli._task import Task
 from otfair.decisions import FairDecisions
@@ -25,34 +25,7 @@ from otfair.tables import TableEncoder, TableError, shown
 
 LIMITS = {"max_difference": "largest difference", "min_ratio": "smallest ratio"}
 SLOPE = "change of the rate per standard deviation"  # of a number
-OF_DECISIONS = (  # options that mean nothing without a limit, and their defaults
-    ("threshold", None), ("cost_false_positive", None), ("cost_false_negative", None),
-    ("ties", "together"), ("use_sensitive", False),
-)  # fmt: skip
 CONFIDENCE, FOLDS = 0.9, 5
-
-
-def wants_decisions(options: argparse.Namespace) -> bool:
-    """Whether limits on decisions are asked for; other options for them need one."""
-    if options.max_difference or options.min_ratio:
-        return True
-    for name, default in OF_DECISIONS:
-        if getattr(options, name) != default:
-            option = name.replace("_", "-")
-            raise UsageError(f"--{option} is for --max-difference or --min-ratio; add one of them")
-    return False
-
-
-def threshold_of(options: argparse.Namespace) -> float:
-    """Return the score above which a decision is worth making."""
-    costs = options.cost_false_positive, options.cost_false_negative
-    if costs == (None, None):
-        return 0.5 if options.threshold is None else float(options.threshold)
-    if None in costs:
-        raise UsageError("--cost-false-positive and --cost-false-negative go together")
-    if options.threshold is not None:
-        raise UsageError("the costs of errors set the threshold; leave --threshold out")
-    return float(costs[0] / (costs[0] + costs[1]))
 
 
 def make_rule(options: argparse.Namespace, task: Task, classifier: Any, many: int) -> FairDecisions:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from otfair.cli._options import UsageError, unit
+from otfair.cli._names import NOTIONS
+from otfair.cli._options import TOO_UNFAIR, UsageError, unit
 
 if TYPE_CHECKING:
     from otfair.auditing import Limit
 
-TOO_UNFAIR = 3  # exit code
 WORDS = {  # what a criterion may be called
     "violation": "violation",
     "correlation": "violation",
@@ -31,14 +31,11 @@ class Gate(NamedTuple):
 
 def gate(text: str) -> Gate:
     """Read [NOTION:][CRITERION=]V, such as 0.05, ratio=0.8 or equalized_odds:difference=0.1."""
-    from otfair.notions import NOTIONS  # not sooner: what it imports takes time
-
     notion, colon, rest = text.rpartition(":")
     criterion, equals, bound = rest.rpartition("=")
-    known = [kind.name for kind in NOTIONS]
-    if colon and notion.strip() not in known:
+    if colon and notion.strip() not in NOTIONS:
         raise argparse.ArgumentTypeError(
-            f"{text!r} names the notion {notion.strip()!r}; notions are {', '.join(known)}"
+            f"{text!r} names the notion {notion.strip()!r}; notions are {', '.join(NOTIONS)}"
         )
     if equals and criterion.strip() not in WORDS:
         raise argparse.ArgumentTypeError(
@@ -124,9 +121,9 @@ def gate_notes(options: argparse.Namespace) -> list[str]:
 
 def check_needs(options: argparse.Namespace) -> None:
     """Raise where a notion is asked for without what it needs."""
-    from otfair.notions import NOTIONS
+    from otfair.notions import NOTIONS as KINDS  # not sooner: what it imports takes time
 
-    by_name: dict[str, Any] = {notion.name: notion for notion in NOTIONS}
+    by_name: dict[str, Any] = {kind.name: kind for kind in KINDS}
     asked = [(name, f"--notion {name}") for name in sorted(options.notion or ())]
     asked += [(g.notion, f"--fail-above {g.notion}") for g in options.fail_above if g.notion]
     for name, said in asked:

@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from otfair import __version__
+from otfair._io.memory import process_limit, say_size
 from otfair._io.visible import VisibleStream, visible
+from otfair.cli._inputs import check_inputs
 from otfair.cli._options import NO_ROOM, Outcome, UsageError
 
 SUMMARIES = {  # of the commands, in the order of the help
@@ -40,6 +42,8 @@ EXIT_CODES = (
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 1, 130, 141
 REDIRECT = "Redirect it to a file, or name one with -o where a command has it."
 NO_MEMORY = "Use fewer rows or columns, or give the process more."
+# Bytes that a process must be allowed to address: with less, the import of PyTorch may end it.
+LEAST_MEMORY = 800 << 20
 # What the library raises for what a user passed, or lacks.
 EXPECTED = (ValueError, TypeError, OSError, ImportError)
 
@@ -136,7 +140,11 @@ def _run(options: argparse.Namespace) -> int:
         warnings.simplefilter("ignore")  # what other libraries say to programmers
         warnings.simplefilter("default", UserWarning)
         warnings.showwarning = lambda message, *_, **__: _complain(f"warning: {message}")
-        outcome: Outcome = options.run(options)
+        options.check(options)
+        check_inputs(options)
+        _refuse_little_memory()
+        command = import_module(f"otfair.cli.{options.command}")  # not sooner, as it takes seconds
+        outcome: Outcome = command.run(options)
     watched = sys.stdout.isatty()
     if isinstance(sys.stdout, io.TextIOWrapper) and not watched:
         sys.stdout.reconfigure(encoding="utf-8")  # of a file or pipe, wherever this runs
@@ -183,7 +191,7 @@ def _one_line(text: str) -> str:
 
 
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
-    """Return the parser; of the commands, those that are named are imported, which takes time."""
+    """Return the parser; of the commands, those that are named have their options."""
     parser = argparse.ArgumentParser(
         prog="otfair",
         description="Optimal transport of classifiers to fairness: measure unfairness, explain it, "
@@ -194,10 +202,20 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, summary in SUMMARIES.items():
         if name in arguments:
-            _add_command(commands, name, import_module(f"otfair.cli.{name}"))
+            _add_command(commands, name, import_module(f"otfair.cli.options.{name}"))
         else:
             commands.add_parser(name, help=summary)
     return parser
+
+
+def _refuse_little_memory() -> None:
+    """Raise where the process may not take what the imports of a command take."""
+    for limit in process_limit():
+        if limit < LEAST_MEMORY:
+            raise ValueError(
+                f"the process may take only {say_size(limit)} of memory, and PyTorch takes "
+                f"{say_size(LEAST_MEMORY)} to start with. Allow more, such as by `ulimit -v`."
+            )
 
 
 def _add_command(commands: Any, name: str, module: Any) -> None:
@@ -215,7 +233,8 @@ def _add_command(commands: Any, name: str, module: Any) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     module.add_options(parser)
-    parser.set_defaults(run=module.run, parser=parser)
+    check = getattr(module, "check", lambda _: None)  # most options go together
+    parser.set_defaults(check=check, parser=parser)
 
 
 def _said(error: BaseException) -> str:

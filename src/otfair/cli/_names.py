@@ -1,42 +1,20 @@
-"""Words for the codes of columns, from a file."""
+"""What options may be called: names that the library knows, here because asking it takes seconds.
+
+Classes, and the cards of datasets, know their names; a test compares these with theirs.
+"""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
-from otfair.cli._columns import require_columns
-from otfair.tables import TableError, plain_text, read_table
-
-MOST_BYTES = 10_000_000
-EXAMPLE = '{"sex": {"1": "men", "2": "women"}}'
-
-
-def read_names(path: Path) -> dict[str, dict[str, str]]:
-    """Return words by column and code, from JSON or a table of column, code and name."""
-    if path.suffix.casefold() != ".json":
-        table = read_table(path)
-        require_columns(table, ("column", "code", "name"), f"--names {path}")
-        out: dict[str, dict[str, str]] = {}
-        rows = table.frame[["column", "code", "name"]].dropna().astype(object)
-        for column, code, name in rows.itertuples(index=False):
-            out.setdefault(plain_text(column), {})[plain_text(code)] = plain_text(name)
-        return out
-    try:
-        with path.open("rb") as file:
-            text = file.read(MOST_BYTES + 1)
-        found = json.loads(text.decode()) if len(text) <= MOST_BYTES else None
-    except (ValueError, RecursionError):
-        found = None
-    except OSError as error:
-        raise TableError(f"--names {path}: {error.strerror}.") from error
-    sound = isinstance(found, dict) and all(
-        isinstance(words, dict) and all(isinstance(word, str) for word in words.values())
-        for words in found.values()
-    )
-    if found is None or not sound:
-        raise TableError(
-            f"--names {path}: must hold words by column and code, such as {EXAMPLE}, or be a table "
-            "with the columns column, code and name."
-        )
-    return dict(found)
+DATASETS = ("adult", "bank", "dutch", "diabetes", "acs_income", "synthetic")
+EXPERIMENTS = ("adult", "bank", "dutch", "diabetes")  # datasets of the paper
+NOTIONS = (
+    "demographic_parity", "equalized_odds", "equal_opportunity", "predictive_equality",
+    "conditional_parity", "predictive_parity",
+)  # fmt: skip
+WITH_CONTROL = ("conditional_parity",)  # notions that need columns to compare within
+REGULARIZERS = ("otf", "norm", "correlation", "barycenter")
+BOOSTERS = ("xgboost", "lightgbm")
+CRITERIA = ("correlation", "difference")  # the first is the default
+UNFAIRNESS = (  # that a curve may show
+    "violation", "pdp", "peo", "dp_difference", "eo_difference", "pp_difference", "otf_cost",
+)  # fmt: skip

@@ -11,8 +11,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from otfair._io.memory import read_size
+from otfair.cli._inputs import InputFile, InputTable
+from otfair.cli._names import BOOSTERS, DATASETS, NOTIONS, WITH_CONTROL
+
 T = TypeVar("T")
+TOO_UNFAIR = 3  # exit code: more unfair than an audit's limit allows
 NOT_MET = 4  # exit code: what was asked for is not met
+REPORTS = (".html", ".htm", ".pdf", ".json")  # what an audit is written as
+OF_DECISIONS = (  # options that mean nothing without a limit, and their defaults
+    ("threshold", None), ("cost_false_positive", None), ("cost_false_negative", None),
+    ("ties", "together"), ("use_sensitive", False),
+)  # fmt: skip
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk is full, or what one may have of it
 
 
@@ -34,10 +44,9 @@ def add_reading(parser: argparse.ArgumentParser, datasets: bool = True) -> None:
     """Add the table and how it is read."""
     what = "CSV or Parquet file, plain or gzipped, or - for standard input"
     if datasets:
-        from otfair.datasets import list_datasets  # not sooner: what it imports takes time
-
-        what += f"; or a dataset: {', '.join(list_datasets())}"
-    parser.add_argument("table", metavar="TABLE", help=what)
+        what += f"; or a dataset: {', '.join(DATASETS)}"
+    kind = InputTable if datasets else InputFile
+    parser.add_argument("table", type=kind, metavar="TABLE", help=what)
     parser.add_argument("--max-memory", type=memory, metavar="SIZE", help="what the table may take "
                         "in memory, such as 500MB or 4GB, also once it is unpacked (default: half "
                         "of what there is)")  # fmt: skip
@@ -69,8 +78,6 @@ def add_training(parser: argparse.ArgumentParser, within: bool = False) -> None:
 
     `within` adds weights and columns within which people are compared.
     """
-    from otfair.models.boosters import BOOSTERS  # not sooner: what it imports takes time
-
     add_reading(parser)
     column = add_people(parser)
     if within:
@@ -94,7 +101,7 @@ def add_training(parser: argparse.ArgumentParser, within: bool = False) -> None:
 def add_split(add: Any) -> None:
     """Add who is kept out to judge."""
     add("--test-size", type=share, default=0.2, metavar="P", help="kept out to judge (default 0.2)")
-    add("--seed", type=int, default=0, help="of the split (default 0)")
+    add("--seed", type=count, default=0, help="of the split (default 0)")
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
@@ -127,9 +134,7 @@ def add_within(column: Any) -> None:
 
 def add_notion(group: Any, control: bool = False) -> None:
     """Add the fairness notions; with `control`, those within the values of columns, too."""
-    from otfair.notions import NOTIONS  # not sooner: what it imports takes time
-
-    names = [notion.name for notion in NOTIONS if control or not notion.needs_control]
+    names = [name for name in NOTIONS if control or name not in WITH_CONTROL]
     group.add_argument("--notion", choices=names, action="append", metavar="NOTION",
                        help=f"{', '.join(names)}; repeat to ask for several")  # fmt: skip
 
@@ -142,12 +147,50 @@ def add_folder(parser: argparse.ArgumentParser, holds: str) -> None:
                         help="write into a folder that holds other files, too")  # fmt: skip
 
 
-# Numbers. An option that gets another one says so by the name of the function, as argparse does.
+# Options that do not go together
+
+
+def check_label(options: argparse.Namespace, required: bool = False) -> None:
+    """Raise where `--label` is missing: asked for, or needed by `--positive`."""
+    if options.label is not None or getattr(options.table, "is_dataset", False):
+        return
+    if options.positive is not None:
+        raise UsageError("--positive is a value of --label, which is missing; name its column, too")
+    if required:
+        raise UsageError("--label is missing: name the column that is to be predicted")
+
+
+def wants_decisions(options: argparse.Namespace) -> bool:
+    """Whether limits on decisions are asked for; other options for them need one."""
+    if options.max_difference or options.min_ratio:
+        return True
+    for name, default in OF_DECISIONS:
+        if getattr(options, name) != default:
+            option = name.replace("_", "-")
+            raise UsageError(f"--{option} is for --max-difference or --min-ratio; add one of them")
+    return False
+
+
+def threshold_of(options: argparse.Namespace) -> float:
+    """Return the score above which a decision is worth making."""
+    costs = options.cost_false_positive, options.cost_false_negative
+    if costs == (None, None):
+        return 0.5 if options.threshold is None else float(options.threshold)
+    if None in costs:
+        raise UsageError("--cost-false-positive and --cost-false-negative go together")
+    if options.threshold is not None:
+        raise UsageError("the costs of errors set the threshold; leave --threshold out")
+    return float(costs[0] / (costs[0] + costs[1]))
+
+
+# Values. What is wrong with one is said in words: of a plain ValueError argparse would say the name
+# of the function.
 
 
 def number(text: str) -> float:
     """Read a finite number."""
-    return _require(float(text), math.isfinite, f"must be a finite number, not {text}")
+    wrong = f"must be a number; received {text!r}"
+    return _require(_parsed(float, text, wrong), math.isfinite, wrong)
 
 
 def positive(text: str) -> float:
@@ -157,12 +200,19 @@ def positive(text: str) -> float:
 
 def count(text: str) -> int:
     """Read a whole number, zero or more."""
-    return _require(int(text), lambda n: n >= 0, f"must not be negative; received {text}")
+    return _require(_integer(text), lambda n: n >= 0, f"must not be negative; received {text}")
 
 
 def whole(text: str) -> int:
     """Read a whole number, one or more."""
-    return _require(int(text), lambda n: n >= 1, f"must be at least 1; received {text}")
+    return _require(_integer(text), lambda n: n >= 1, f"must be at least 1; received {text}")
+
+
+def zero_or_one(text: str) -> int:
+    """Read 0 or 1."""
+    return int(
+        _require(text.strip(), lambda s: s in ("0", "1"), f"must be 0 or 1; received {text}")
+    )
 
 
 def unit(text: str) -> float:
@@ -179,7 +229,9 @@ def share(text: str) -> float:
 
 def units(text: str) -> list[float]:
     """Read numbers from 0 to 1 with commas between them."""
-    return [unit(part) for part in text.split(",") if part.strip()]
+    parts = [part for part in text.split(",") if part.strip()]
+    _require(parts, bool, f"must be numbers from 0 to 1, as in 0,0.5,0.9; received {text!r}")
+    return [unit(part) for part in parts]
 
 
 def limit(text: str) -> tuple[str, float]:
@@ -188,10 +240,15 @@ def limit(text: str) -> tuple[str, float]:
     return name.strip(), unit(value)
 
 
+def report_file(text: str) -> Path:
+    """Read the name of a file that an audit is written to."""
+    kinds = f"{', '.join(REPORTS[:-1])} or {REPORTS[-1]}"
+    wrong = f"must end in {kinds}, or .csv with --table; received {text!r}"
+    return _require(Path(text), lambda path: path.suffix.lower() in (*REPORTS, ".csv"), wrong)
+
+
 def memory(text: str) -> int:
     """Read an amount of memory in bytes, such as 4GB."""
-    from otfair._io.memory import read_size
-
     try:
         return read_size(text)
     except ValueError as error:
@@ -219,6 +276,17 @@ def separator(text: str) -> str:
     words = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|", "space": " "}
     wrong = f"must be one character or `tab`; received {text!r}"
     return _require(words.get(text, text), lambda s: len(s) == 1 and s not in '"\r\n', wrong)
+
+
+def _integer(text: str) -> int:
+    return _parsed(int, text, f"must be a whole number; received {text!r}")
+
+
+def _parsed(kind: Callable[[str], T], text: str, wrong: str) -> T:
+    try:
+        return kind(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(wrong) from None
 
 
 def _require(value: T, sound: Callable[[T], bool], wrong: str) -> T:

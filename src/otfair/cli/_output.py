@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import gzip
 import json
 import math
@@ -16,7 +15,7 @@ import pandas as pd
 
 from otfair._io.files import replacing
 from otfair._io.folders import OVERHEAD, is_ours, publishing
-from otfair._io.rendering import to_json
+from otfair._io.rendering import csv_text, to_json
 from otfair.cli._options import NO_ROOM
 from otfair.tables import TableError, shown
 
@@ -110,14 +109,6 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
         raise TableError(
             "Parquet needs pyarrow. Install it with `pip install pyarrow`, or write CSV."
         ) from None
-
-
-def csv_text(frame: pd.DataFrame) -> str:
-    """Return a table as CSV; text is quoted where a carriage return would begin a row."""
-    text: str = frame.to_csv(index=False, lineterminator="\n")
-    if "\r" in text:
-        text = frame.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
-    return text
 
 
 def write_json(path: Path, data: dict[str, Any]) -> None:

@@ -44,6 +44,7 @@ from otfair.tables import (
     TableError,
     Why,
     explain_copy,
+    foretells,
     kind_of,
     known_column,
     label_names,
@@ -65,6 +66,7 @@ ALONE = (
     "there is no feature: the rule has the score alone to tell groups apart, which may cost much; "
     "bring features, or pass --use-sensitive"
 )
+LEAKS = (Why.LABEL_COPY, Why.LABEL_LEAK)
 UNUSED = "have no {}: they have no part in the rule"
 
 
@@ -146,15 +148,8 @@ def load(options: argparse.Namespace) -> tuple[Table, list[str] | None]:
     """Read the table; of a dataset, which of its columns are features, too."""
     name = str(options.table)
     if name not in list_datasets() or Path(name).is_file():
-        try:
-            how = (options.separator, options.encoding, options.decimal, options.max_memory)
-            table = read_table(name, *how)
-        except TableError as error:
-            if name == "-" or Path(name).suffix or Path(name).exists():
-                raise
-            known = ", ".join(list_datasets())
-            raise TableError(f"{error} The datasets are: {known}.") from None
-        return table, None
+        how = (options.separator, options.encoding, options.decimal, options.max_memory)
+        return read_table(name, *how), None
     data = load_dataset(name, data_home=getattr(options, "data_home", None))
     label = pd.DataFrame({SAVED_LABEL: data.y})
     frame = pd.concat([data.sensitive_features, data.X, label], axis=1)
@@ -197,7 +192,10 @@ def read_task(options: argparse.Namespace) -> Task:
     people = without_gaps(sensitive, rows)
     known, groups = (part[whole].reset_index(drop=True) for part in (X, people))
     told = labels[whole].reset_index(drop=True)
-    copies, warned = find_copies(known, groups, told, y[whole], options.features is not None)
+    counts = None if weight is None else weight[rows].to_numpy()
+    heavy = None if counts is None else counts[whole]
+    named = options.features is not None
+    copies, warned = find_copies(known, groups, told, y[whole], named, heavy)
     for line in warned:
         warnings.warn(line, stacklevel=2)  # now, and not only when all is done
     X = X.drop(columns=copies)
@@ -207,7 +205,6 @@ def read_task(options: argparse.Namespace) -> Task:
         X.insert(0, score, needed.loc[rows, score].to_numpy(dtype=np.float64))
     elif X.empty:
         raise TableError(f"no feature is left of {table.source}; name some with --features.")
-    counts = None if weight is None else weight[rows].to_numpy()
     return Task(
         X=X,
         y=y,
@@ -256,12 +253,17 @@ def _notions(asked: Sequence[str] | None, control: bool) -> list[str]:
 
 
 def find_copies(
-    X: pd.DataFrame, sensitive: pd.DataFrame, labels: pd.Series[Any], y: np.ndarray, named: bool
+    X: pd.DataFrame,
+    sensitive: pd.DataFrame,
+    labels: pd.Series[Any],
+    y: np.ndarray,
+    named: bool,
+    weight: np.ndarray | None = None,
 ) -> tuple[list[str], list[str]]:
     """Return features that are sensitive, or the label, under another name, and lines about them.
 
     Where the user named the features all are kept; lines also tell of columns whose values each go
-    with one group, or label, only.
+    with one group, or label, only, and of those that alone predict the label too well.
     """
     known = [known_column(v) for v in (y, labels.astype(object).map(plain_text).to_numpy())]
     for name in sensitive:
@@ -270,7 +272,9 @@ def find_copies(
     for name in map(str, X.columns):
         copied, notes = explain_copy(X[name], known, seen="the model learns from it")
         reasons = notes if copied is None else [copied]
-        leak = " (leakage)" * any(reason.why is Why.LABEL_COPY for reason in reasons)
+        if not any(reason.why is Why.LABEL_COPY for reason in reasons):
+            reasons += filter(None, [foretells(X[name], y, weight)])
+        leak = " (leakage)" * any(reason.why in LEAKS for reason in reasons)
         if copied is not None and not named:
             found.append(name)
             used = "it is used if --features names it"

@@ -1,16 +1,4 @@
-"""`otfair audit`: how unfair the scores of a table are, to whom, and who would give to whom.
-
-Audit the scores of any model: violations with intervals, the cost of fairness, who
-would give score to whom and how alike they are. Writes one HTML page that opens without
-a network (or JSON, if the name ends so), and prints a summary.
-
-  otfair audit scores.csv --score p --label y --sensitive sex -o report.html
-  otfair audit scores.csv --score p --sensitive age:continuous --fail-above 0.05
-  otfair audit scores.csv --score p --sensitive sex --control area --weight w
-  otfair audit out.csv --score decision --label y --sensitive sex --max-difference 0.05
-  otfair audit scores.csv --score p --label y --sensitive sex --fail-above equalized_odds:0.1
-  otfair audit new.csv --score p --sensitive sex --baseline old.json --fail-on-change
-"""
+"""`otfair audit`: how unfair the scores of a table are, to whom, and who would give to whom."""
 
 from __future__ import annotations
 
@@ -26,12 +14,16 @@ import numpy as np
 import pandas as pd
 
 from otfair._io.arrays import ArgumentError
-from otfair.auditing import NO_DISTANCES, Audit, Places, audit, status_sentence
-from otfair.cli._changes import add_baseline, read_earlier, with_changes
+from otfair._io.pdf import find_browser, to_pdf
+from otfair.auditing import NO_DISTANCES, Audit, Places, audit, why_free
+from otfair.cli import _law
+from otfair.cli._answers import decision_tables, first_lines
+from otfair.cli._changes import read_earlier, with_changes
 from otfair.cli._columns import (
     continuous_names,
     kind_names,
     named_columns,
+    read_reference,
     read_scores,
     read_sensitive,
     read_weight,
@@ -39,28 +31,11 @@ from otfair.cli._columns import (
     say_kinds,
     split_names,
 )
-from otfair.cli._gates import (
-    TOO_UNFAIR,
-    add_gates,
-    audited_notions,
-    check_needs,
-    gate_notes,
-    limits,
-)
-from otfair.cli._names import read_names
-from otfair.cli._options import (
-    Outcome,
-    UsageError,
-    add_notion,
-    add_people,
-    add_reading,
-    add_within,
-    count,
-    unit,
-    whole,
-)
+from otfair.cli._gates import audited_notions, check_needs, gate_notes, limits
+from otfair.cli._options import TOO_UNFAIR, Outcome
 from otfair.cli._output import output_file, text_table
 from otfair.cli._task import described, load, read_label, refuse_numbers, remarks
+from otfair.cli._words import read_names
 from otfair.tables import Table, TableError, positive_value
 
 SHOWN = {  # columns of the summary that are printed, and what to call them
@@ -75,58 +50,17 @@ SHOWN = {  # columns of the summary that are printed, and what to call them
 MEANING = (
     "decisions: largest difference between groups in positive decisions (for predictive_parity, "
     "in how often these\nare right); moved: share of all score that the cheapest way to be fair "
-    "moves; distance: how far, as a share of\nthe typical distance between two people"
+    "moves; distance: how different those are\nwho give and receive, where 1 is two people picked "
+    "at random"
 )
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what `otfair audit` takes."""
-    add_reading(parser, datasets=False)
-    column = add_people(parser)
-    column("--score", required=True, metavar="COLUMN",
-           help="scores, from 0 to 1; or decisions, 0 or 1, or written as the "
-           "label is")  # fmt: skip
-    add_within(column)
-    add_notion(parser, control=True)
-    add = parser.add_argument
-    add("--threshold", type=unit, default=0.5, metavar="T",
-        help="decisions are positive above this score (default 0.5)")  # fmt: skip
-    add("--skip-unscored", action="store_true",
-        help="leave rows without a score out, and count them")  # fmt: skip
-    add("--favourable", type=int, choices=[0, 1], help="whether a positive decision is good for "
-        "people (1), such as a loan, or bad (0), such as being held for a risk (default: by the "
-        "names of label or score, where they tell)")  # fmt: skip
-    add("--reference", action="append", default=[], metavar="[COLUMN=]GROUP", help="group that "
-        "others are compared with, such as Male or sex=Male (default: the most favoured one that "
-        "is large enough)")  # fmt: skip
-    add("--cross", action="append", default=[], metavar="A,B",
-        help="audit these sensitive columns crossed, too")  # fmt: skip
-    add("--names", type=Path, metavar="FILE", help="words for codes: JSON such as "
-        '{"sex": {"1": "men"}}, or a table of column, code, name')  # fmt: skip
-    add("--min-group", type=whole, default=30, metavar="N",
-        help="groups of fewer people are too small to say (default 30)")  # fmt: skip
-    add("--bootstrap", type=count, default=200, metavar="N",
-        help="resamples of people for intervals (default 200)")  # fmt: skip
-    add("--receivers", type=whole, metavar="N", help="how many people may receive score; of fewer "
-        "than all, what sampling adds is estimated (default: all of up to 50 000, of a million "
-        "2048)")  # fmt: skip
-    add("--bounded", action=argparse.BooleanOptionalAction, default=None,
-        help="whether plans leave nobody with a score above one (default: up to 3000 "
-        "people)")  # fmt: skip
-    add("--seed", type=int, default=0, help="of what is sampled (default 0)")
-    add("--title", metavar="TEXT", help="of the report (default: the score and the table)")
-    add("-o", "--output", type=Path, metavar="FILE",
-        help="the page; without it, the summary alone")  # fmt: skip
-    add("--card", type=Path, metavar="FILE", help="a model card in Markdown, too")
-    add_gates(parser)
-    add_baseline(parser)
 
 
 def run(options: argparse.Namespace) -> Outcome:
     """Read, audit, write."""
+    if options.law is not None:
+        return _law.run(options)
     check_needs(options)
-    notions = audited_notions(options)
-    earlier = read_earlier(options)
+    notions, earlier = audited_notions(options), read_earlier(options)
     table, _ = load(options)
     sensitive = read_sensitive(table, options.sensitive)
     refuse_numbers(notions or (), sensitive)
@@ -149,8 +83,11 @@ def run(options: argparse.Namespace) -> Outcome:
     kept = [c for c in features if c not in dropped]
     notes += [] if kept else [NO_DISTANCES]
     notes += gate_notes(options)
+    crossed = [split_names([text], sensitive.columns) for text in options.cross]
     writing: Any = contextlib.nullcontext()
     if options.output is not None:  # what can't be written is said before the work is done
+        if options.output.suffix.lower() == ".pdf":
+            find_browser()
         writing = output_file(options.output, options.table)
     with writing as part, _card_file(options) as card:
         found = _audited(
@@ -172,9 +109,9 @@ def run(options: argparse.Namespace) -> Outcome:
             receivers=options.receivers,
             bounded=options.bounded,
             favourable=options.favourable,
-            reference=_reference(options.reference, sensitive),
-            cross=[split_names([text], sensitive.columns) for text in options.cross],
-            names=None if options.names is None else read_names(options.names),
+            reference=read_reference(options.reference, sensitive.columns, crossed),
+            cross=crossed,
+            names=None if options.names is None else read_names(Path(options.names)),
             min_people=options.min_group,
             limits=limits(options),
             verbose=True,
@@ -186,8 +123,9 @@ def run(options: argparse.Namespace) -> Outcome:
         if earlier is not None:
             found = replace(found, changed=found.changes(earlier))
         if part is not None:
-            text = found.to_json() if part.suffix == ".json" else found.to_html()
-            part.write_bytes(text.encode())
+            kind = part.suffix.lower()
+            text = found.to_json() if kind == ".json" else found.to_html()
+            part.write_bytes(to_pdf(text) if kind == ".pdf" else text.encode())
         if card is not None:
             command = " ".join(map(quote, ["otfair", *options.arguments]))
             card.write_bytes(found.to_card(command=command).encode())
@@ -212,28 +150,10 @@ def _audited(options: argparse.Namespace, *given: Any, **settings: Any) -> Audit
         raise TableError(f"{option} {error.problem}") from error
 
 
-def _reference(given: list[str], sensitive: pd.DataFrame) -> Any:
-    """Return the groups that others are compared with: one name, or one by column."""
-    by_column = {}
-    for text in given:
-        column, found, group = text.partition("=")
-        if not found or column not in sensitive.columns:
-            if len(given) > 1:
-                raise TableError(
-                    f"--reference {text}: of several, each must name its column, such as sex=Male; "
-                    f"sensitive columns are {', '.join(map(str, sensitive.columns))}."
-                )
-            return text
-        by_column[column] = group
-    return by_column or None
-
-
 def _card_file(options: argparse.Namespace) -> Any:
     """Return what yields the file of the model card, if one is named."""
     if options.card is None:
         return contextlib.nullcontext()
-    if options.output is not None and options.card.resolve() == options.output.resolve():
-        raise UsageError(f"--card and -o both name {options.card}; choose two files")
     return output_file(options.card, options.table)
 
 
@@ -265,11 +185,13 @@ def _outcome(
         unused.append("a column that only looks so is used if --features names it")
     notes = [*notes, *lost, *unused, *record.notes]
     said = [f"{source}: {record.rows_used} people, largest violation {worst:.4f}"]
+    said += [*first_lines(found), *decision_tables(found), ""]
     said += [f"sensitive: {say_kinds(sensitive)}", *(f"note: {note}" for note in notes)]
     shown = [column for column in SHOWN if column != "interval" or options.bootstrap]
     said += ["", text_table(summary[shown].rename(columns=SHOWN)), MEANING]
-    if found.statuses:
-        said += ["", *map(status_sentence, found.statuses)]
+    said += [
+        f"{f.notion}, {f.attribute}: {why}" for f in found.findings if (why := why_free(f.cost))
+    ]
     if options.output is not None:
         said += ["", f"report: {options.output}"]
     data = json.loads(found.to_json())

@@ -1,13 +1,4 @@
-"""`otfair compare`: two or more models, their gaps, and who gains and who loses.
-
-Compare models by their scores: several columns of one table, or one column of several
-tables. Others are compared with the first. Where people are the same (one table; or the
-same --id, or rows that agree in order, sensitive columns and label), resamples are the
-same too, and it is told who gains and who loses. Prints what differs beyond chance.
-
-  otfair compare scores.csv --score old,new --label y --sensitive sex -o models.html
-  otfair compare old.csv new.csv --score p --label y --sensitive sex --id person
-"""
+"""`otfair compare`: two or more models, their gaps, and who gains and who loses."""
 
 from __future__ import annotations
 
@@ -31,48 +22,16 @@ from otfair.cli._columns import (
     say_kinds,
     split_names,
 )
-from otfair.cli._names import read_names
-from otfair.cli._options import Outcome, UsageError, add_reading, count, unit, whole
+from otfair.cli._options import Outcome, UsageError
 from otfair.cli._output import output_file, text_table
 from otfair.cli._task import load
+from otfair.cli._words import read_names
 from otfair.cli.audit import _labels
 from otfair.tables import Table, TableError, shown
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what `otfair compare` takes."""
-    add_reading(parser, datasets=False)
-    add = parser.add_argument
-    add("others", nargs="*", metavar="TABLE", help="tables of other models")
-    add("--score", required=True, metavar="A,B", help="scores, from 0 to 1, or decisions: one "
-        "column for each model; of several tables one name serves all, or each has its "
-        "own")  # fmt: skip
-    add("--label", metavar="COLUMN", help="the outcome; two values")
-    add("--positive", metavar="VALUE", help="the positive label")
-    add("--sensitive", metavar="COLUMN[:KIND]", action="append", required=True,
-        help="repeat for several; KIND is continuous or categorical")  # fmt: skip
-    add("--id", metavar="COLUMN", help="says who is who in several tables; people who are not in "
-        "all of them are left out")  # fmt: skip
-    add("--weight", metavar="COLUMN", help="how many people each row stands for")
-    add("--threshold", type=unit, default=0.5, metavar="T",
-        help="decisions are positive above this score (default 0.5)")  # fmt: skip
-    add("--favourable", type=int, choices=[0, 1], help="whether a positive decision is good for "
-        "people (1) or bad (0) (default: by the names of label or score)")  # fmt: skip
-    add("--names", type=Path, metavar="FILE", help="words for codes, as for `otfair audit`")
-    add("--min-group", type=whole, default=30, metavar="N",
-        help="groups of fewer people are too small to say (default 30)")  # fmt: skip
-    add("--skip-unscored", action="store_true", help="leave rows without a score out")
-    add("--bootstrap", type=count, default=200, metavar="N",
-        help="resamples of people for intervals (default 200)")  # fmt: skip
-    add("--seed", type=int, default=0, help="of resamples (default 0)")
-    add("-o", "--output", type=Path, metavar="FILE",
-        help="a page, or JSON if the name ends so; without it, the summary alone")  # fmt: skip
-
-
 def run(options: argparse.Namespace) -> Outcome:
     """Read, audit each, compare, write."""
-    if options.positive is not None and options.label is None:
-        raise UsageError("--positive needs --label: the column of outcomes")
     tables = [_load(options, name) for name in (options.table, *options.others)]
     if options.id is not None:
         tables, notes = _matched(tables, options.id)
@@ -185,7 +144,7 @@ def _audited(table: Table, score: str, options: argparse.Namespace) -> Audit:
             n_bootstrap=options.bootstrap,
             random_state=options.seed,
             favourable=options.favourable,
-            names=None if options.names is None else read_names(options.names),
+            names=None if options.names is None else read_names(Path(options.names)),
             min_people=options.min_group,
             title=score,
         )

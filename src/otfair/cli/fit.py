@@ -1,17 +1,4 @@
-"""`otfair fit`: from a table to a fair model and a report on it.
-
-Train a classifier on a table, with as much fairness as --alpha says or --max-violation
-asks for, and write the model (model.safetensors, from which no code is ever run), what
-it is (model.json), and a report (report.html) with the trade-off between fairness and
-predictive power and an audit before and after. With --max-difference or --min-ratio the
-model also decides, so that the rates of groups stay within the limit for new people.
-What is asked for and not met is written all the same, said, and ends with exit code 4.
-
-  otfair fit synthetic --sensitive sex --max-violation 0.05 -o model
-  otfair fit loans.csv --label paid --sensitive sex --max-difference 0.05 -o model
-  otfair fit loans.csv --label paid --sensitive sex --drop id --alpha 0.5 -o model
-  otfair fit adult --sensitive sex --notion equalized_odds --alpha 0.5 -o adult
-"""
+"""`otfair fit`: from a table to a fair model and a report on it."""
 
 from __future__ import annotations
 
@@ -37,9 +24,7 @@ from otfair.cli._decisions import (
     make_rule,
     say_cost,
     say_rates,
-    threshold_of,
     tune_rule,
-    wants_decisions,
 )
 from otfair.cli._models import (
     METRICS,
@@ -55,19 +40,14 @@ from otfair.cli._models import (
 from otfair.cli._options import (
     NOT_MET,
     Outcome,
-    UsageError,
-    add_folder,
-    add_limits,
-    add_training,
-    limit,
-    share,
-    unit,
-    units,
+    threshold_of,
+    wants_decisions,
 )
 from otfair.cli._output import output_folder, text_table, write_json
 from otfair.cli._task import Task, described, model_record, read_task
+from otfair.cli.options.fit import strength_of
 from otfair.decisions import FairDecisions
-from otfair.metrics import CRITERIA, MeanDifferenceOf, ViolationOf
+from otfair.metrics import MeanDifferenceOf
 from otfair.notions import NOTIONS
 from otfair.saving import save_model
 from otfair.tables import is_number
@@ -79,36 +59,10 @@ WHEN = {"before": "without a fairness term", "after": "with the fair model"}
 FILES = (RECORD, MODEL, REPORT, CURVE, *AUDITS.values())
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what `otfair fit` takes."""
-    add_training(parser, within=True)
-    add, one_of = parser.add_argument, parser.add_mutually_exclusive_group()
-    one_of.add_argument("--alpha", type=unit, metavar="A", help="weight of fairness: 0 none, 0.5 "
-        "halves the violation on the training people, 1 nothing else")  # fmt: skip
-    one_of.add_argument("--max-violation", type=limit, action="append", default=[],
-        metavar="[COLUMN=]V", help="the weakest weight with which the violation stays below this "
-        "among new people, as people judge who were kept out of training, each in one of five "
-        "folds; for all sensitive columns, or as sex=0.05 for one; may be repeated")  # fmt: skip
-    add("--criterion", choices=list(CRITERIA), default=ViolationOf.name, help="what a violation "
-        "is: the largest correlation of score and group (default), or the largest difference "
-        "between two groups' mean scores, which sees small groups")  # fmt: skip
-    add("--confidence", type=unit, metavar="P", help="with which --max-violation is to hold among "
-        "new people, a third as many as judge, and limits on decisions among as many as are kept "
-        "out to judge (default 0.9); 0 is without a margin")  # fmt: skip
-    add("--validation-fraction", type=share, metavar="P", help="with --max-violation, judge by "
-        "this share of the training people, who are then not trained on")  # fmt: skip
-    add("--alphas", type=units, metavar="A,B",
-        help="strengths of the curve in the report (default 0 to 0.9)")  # fmt: skip
-    add("--no-curve", action="store_true", help="no curve, which takes most time")
-    add("--no-audit", action="store_true", help="no audits before and after")
-    add_limits(parser)
-    add_folder(parser, "the model and its report")
-
-
 def run(options: argparse.Namespace) -> Outcome:
     """Train, judge, write."""
     decides = wants_decisions(options)
-    strength = _strength(options, decides)
+    strength = strength_of(options)
     with output_folder(options.output, FILES, options.force) as folder:
         task = read_task(options)
         options.max_violation = limit_of(options, "max_violation", task)
@@ -195,26 +149,6 @@ def _curve(
         warnings.warn("no curve is drawn with --weight or --control", stacklevel=2)
         return None
     return curve_of(options, task, classifier)
-
-
-def _strength(options: argparse.Namespace, decides: bool) -> dict[str, Any]:
-    """Return the settings of a classifier that say how fair it is to be."""
-    if options.alpha is None and not options.max_violation and not decides:
-        raise UsageError(
-            "say how fair the model is to be: --alpha, --max-violation, or, for its decisions, "
-            "--max-difference or --min-ratio"
-        )
-    settings = {"criterion": options.criterion}
-    judging = ("confidence", "validation_fraction")
-    given = {name: v for name in judging if (v := getattr(options, name)) is not None}
-    if options.max_violation:
-        return settings | given
-    if decides:
-        given.pop("confidence", None)
-    if given:
-        name = next(iter(given)).replace("_", "-")
-        raise UsageError(f"--{name} is for --max-violation; leave one of them out")
-    return settings | {"alpha": options.alpha or 0.0}
 
 
 def _record(

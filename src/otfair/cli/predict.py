@@ -1,15 +1,4 @@
-"""`otfair predict`: scores and decisions of a saved model for the people of a table.
-
-Score people with a model of `otfair fit`, or apply a rule of `otfair decide`. The table
-needs the columns of the features only; others are ignored, and the sensitive ones too,
-unless the rule was made with --use-sensitive. One row per person comes out, in the order
-of the table: the score, and the decision if the model decides or --threshold is given.
-Reading a model runs no code from it.
-
-  otfair predict model new.csv > scores.csv
-  otfair predict rule new.csv --keep id -o decisions.csv
-  otfair predict model new.parquet --keep id --threshold 0.3 -o scores.parquet
-"""
+"""`otfair predict`: scores and decisions of a saved model for the people of a table."""
 
 from __future__ import annotations
 
@@ -24,7 +13,8 @@ import pandas as pd
 
 from otfair._io.folders import read_together
 from otfair.cli._columns import named_columns, read_sensitive, require_columns
-from otfair.cli._options import Outcome, UsageError, add_reading, unit
+from otfair.cli._inputs import say_no_model
+from otfair.cli._options import Outcome, UsageError
 from otfair.cli._output import csv_text, is_parquet, output_file, write_table
 from otfair.cli._task import load
 from otfair.cli.fit import MODEL, RECORD
@@ -33,24 +23,9 @@ from otfair.saving import load_model
 from otfair.tables import Table, TableError, is_number, plain_text, without_formulas
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what `otfair predict` takes."""
-    add = parser.add_argument
-    add("model", metavar="MODEL", type=Path, help="folder or file of the model")
-    add_reading(parser)
-    add("--threshold", type=unit, metavar="T",
-        help="add a column of decisions, positive above this score; fair decisions have a rule of "
-        "their own")  # fmt: skip
-    add("--keep", action="append", default=[], metavar="A,B", help="columns to copy to the output")
-    add("--keep-formulas", action="store_true", help="write text that a spreadsheet would run as "
-        "a formula, such as =1+1, as it is (default: CSV has an apostrophe before it)")  # fmt: skip
-    add("-o", "--output", type=Path, metavar="FILE", help="CSV, or Parquet if the name ends so; "
-        ".gz compresses (default: standard output)")  # fmt: skip
-
-
 def run(options: argparse.Namespace) -> Outcome:
     """Read model and table, predict, write."""
-    model, record = read_model(options.model)
+    model, record = read_model(Path(options.model))
     table, _ = load(options)
     X = features_of(table, model, record)
     kept = named_columns(table, options.keep, "--keep")
@@ -141,9 +116,7 @@ def read_model(path: Path) -> tuple[Any, dict[str, Any]]:
                 f"{folder / name} is a link to {(folder / name).readlink()}, which is not there. "
                 "Copy the whole folder that `otfair fit -o` wrote, or its files with `cp -L`."
             ) from None
-        raise TableError(
-            f"there is {what}. Pass the folder that `otfair fit -o` or `otfair decide -o` wrote."
-        ) from None
+        raise TableError(say_no_model(what)) from None
 
 
 def _read_model(file: Path, stored: Path) -> tuple[Any, dict[str, Any]]:

@@ -27,7 +27,14 @@ def folds_of(cv: Any, labels: np.ndarray, values: np.ndarray, seed: int) -> Fold
     folds = PREFIT_FOLDS if isinstance(cv, str) and cv == "prefit" else cv
     blank = np.zeros(len(labels))
     if not isinstance(folds, numbers.Integral):
-        return list(check_cv(folds, labels, classifier=True).split(blank, labels))
+        parts = list(check_cv(folds, labels, classifier=True).split(blank, labels))
+        for k, (train, _) in enumerate(parts, 1):
+            if len(np.unique(labels[train])) < 2:
+                raise ValueError(
+                    f"`cv` leaves only one class to train on in fold {k} of {len(parts)}; pass a "
+                    "splitter that spreads the classes, such as `StratifiedKFold`, or a number."
+                )
+        return parts
     if (rarest := np.bincount(labels).min()) < int(folds):
         raise ValueError(
             f"`cv={folds}` needs as many people of each class, but the rarer has {rarest}. Pass a "

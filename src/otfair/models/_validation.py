@@ -59,6 +59,9 @@ COUNTS = {
     ),
 }
 OPTIONAL = ("max_violation", "C", "early_stopping_rounds")  # None is without
+# Share of the weight that one person must leave to all others: with less, training is lost in
+# rounding, and took minutes for forty people.
+LEAST_REST = 1e-9
 
 
 def read_weight(sample_weight: Array, X: Array) -> np.ndarray:
@@ -68,6 +71,14 @@ def read_weight(sample_weight: Array, X: Array) -> np.ndarray:
         total = weight.sum()
     if total > 1e300:
         raise ArgumentError("sample_weight", f"must sum to at most 1e300; the sum is {total:.3g}.")
+    first = int(weight.argmax())
+    rest = np.delete(weight, first).sum() / (total or 1.0)
+    if 0 < rest < LEAST_REST:
+        raise ArgumentError(
+            "sample_weight",
+            f"gives the person in row {first} all weight but {rest:.1g} of it, which is too little "
+            "to learn from anybody else. Pass weights that are nearer to each other.",
+        )
     return np.asarray(weight)
 
 

@@ -91,6 +91,7 @@ def load_model(path: FilePath, **settings: Any) -> Any:
     """
     content = read(path, KNOWN)
     with as_written(path):
+        refuse_unknown("keys", content, ("otfair", "model"))
         model = _restore(content["model"])
     complete(dict(_parts(model)), settings, path)
     return model
@@ -116,6 +117,7 @@ def _restore(stored: dict[str, Any]) -> Any:
         return restore(CLASSES[name], stored, _restore)
     if name != "Pipeline":
         raise ValueError(f"it is a {brief(name)}, not one of {', '.join(CLASSES)}, Pipeline")
+    refuse_unknown("parts", stored, ("class", "settings", "steps"))
     refuse_unknown("settings", stored["settings"], PIPELINE_SETTINGS)
     steps = [(n, s if s in EMPTY_STEPS else _restore(s)) for n, s in stored["steps"]]
     names = [name for name, _ in steps]

@@ -1,6 +1,8 @@
 """Tables in: files and data frames to columns, kinds, labels and numbers."""
 
+from otfair._io.inputs import nearest
 from otfair.tables._budget import TableError
+from otfair.tables._checksum import checksum
 from otfair.tables._columns import (
     Column,
     Columns,
@@ -40,9 +42,10 @@ from otfair.tables._labels import (
     read_two_classes,
     two_classes,
 )
+from otfair.tables._leaks import foretells
 from otfair.tables._numbers import percentages
 from otfair.tables._parquet import read_parquet
 from otfair.tables._read import Table, read_table
 from otfair.tables._rows import known_rows, take_rows
 from otfair.tables._suitability import MANY_VALUES, Reason, Why, unsuited
-from otfair.tables._text import listed, nearest, plain_text, shown
+from otfair.tables._text import listed, plain_text, shown

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import count, islice
-from typing import Any
+from itertools import accumulate, chain, compress, count, islice
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -22,8 +23,9 @@ from otfair.tables._text import listed
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 SAMPLE = 1 << 16  # characters by which the separator is found
 MOST_COLUMNS = 100_000  # more are rows that were taken for columns
-FIELDS = 1 << 18  # that are parsed before they are sorted into columns
+ROWS, FIELDS = 256, 1 << 18  # that are parsed, at most, before they are sorted into columns
 LONG = 1 << 22  # bytes of a file; more may take a while
+LINE_END = re.compile("\r\n?|\n")
 OPEN = " Is a quote not closed that opens in line {}?"
 FIELD, TEXT = 16, 200  # bytes that a field takes, and each distinct text of a column
 
@@ -44,17 +46,18 @@ def read_csv(
 ) -> tuple[pd.DataFrame, str, dict[str, Any]]:
     """Return the table, its separator, and the `lines` and `remarks` of a `Table`."""
     name = budget.source
+    if separator is not None and (len(separator) != 1 or separator in '"\r\n\0'):
+        raise TableError(f"`separator` must be one character, such as ';'; received {separator!r}.")
     try:
         separator = separator or _find_separator(data, encoding)
-        header, columns, lines = _read_rows(data, budget, separator, encoding)
+        try:
+            header, columns, lines = _read_rows(data, budget, separator, encoding)
+        except csv.Error:
+            _refuse(data, name, separator, encoding)
     except UnicodeError:
         raise TableError(_undecodable(data, name, encoding)) from None
     except LookupError:
         raise TableError(f"unknown encoding {encoding!r}; common ones: utf-8, latin-1.") from None
-    except csv.Error as error:
-        raise TableError(
-            f"{name} can't be taken apart at {separator!r} ({error}); is a quote not closed?"
-        ) from None
     columns.reverse()
     out: dict[str, pd.Series[Any]] = {}
     remarks: dict[str, str] = {}
@@ -87,21 +90,27 @@ def _find_separator(data: bytes, encoding: str) -> str:
     return found
 
 
+def _rows(text: io.TextIOWrapper, separator: str) -> Any:
+    """Return a parser of rows; the last one is empty, unless a quote is still open there."""
+    return csv.reader(chain(text, [""]), delimiter=separator, skipinitialspace=True)
+
+
 def _read_rows(
     data: bytes, budget: Budget, separator: str, encoding: str
 ) -> tuple[list[str], list[_Coded], np.ndarray]:
     """Return the names of the columns, the columns, and in which line each row begins, (n,)."""
     stored = io.BytesIO(data)
     text = _lines(stored, encoding)  # held here: with it, `stored` is closed
-    sound = _sound_rows(text, data, budget.source, separator, encoding)
-    header = _names(next(sound, (0, []))[1], budget)
+    reader = _rows(text, separator)
+    first: list[str] = next(filter(None, reader), [])
+    header = _names(first, budget)
     columns = [_Coded() for _ in header]
-    begins, done, at_once = array("q"), 0, max(1, FIELDS // max(1, len(header)))
+    begins, done = array("q"), 0
     units: dict[str, Any] = {"unit": "B", "unit_scale": True, "leave": False}
     with track(None, "reading", len(data), verbose=len(data) > LONG, **units) as bar:
-        while some := list(islice(sound, at_once)):
-            begins.extend(begin for begin, _ in some)
-            for column, values in zip(columns, zip(*(row for _, row in some))):
+        for places, rows in _blocks(reader, first):
+            begins.extend(places)
+            for column, values in zip(columns, zip(*rows)):
                 column.extend(values)
             texts = sum(len(column.texts) for column in columns)
             budget.check(len(data) + FIELD * len(begins) * len(columns) + TEXT * texts)
@@ -110,36 +119,55 @@ def _read_rows(
     return header, columns, np.array(begins, dtype=np.int64)
 
 
-def _sound_rows(
-    text: io.TextIOWrapper, data: bytes, source: str, separator: str, encoding: str
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row, of as many fields as the first, and in which line it begins."""
-    at_end = False
+def _blocks(reader: Any, first: list[str]) -> Iterator[tuple[Sequence[int], list[list[str]]]]:
+    """Yield rows of as many fields as the first, some at once, and in which line each begins."""
+    width, last, end = len(first), first, reader.line_num
+    at_once = max(1, min(ROWS, FIELDS // max(1, width)))
+    while rows := list(islice(reader, at_once)):
+        last, places = rows[-1], [*range(end + 1, end + 1 + len(rows))]
+        if reader.line_num != places[-1]:  # values go over lines
+            spans = (1 + len(LINE_END.findall(",".join(row))) for row in rows)
+            places = [*accumulate(spans, initial=end + 1)][:-1]
+        end = reader.line_num
+        if {*map(len, rows)} != {width}:
+            sound = [len(row) == width for row in rows]
+            others = (row for row, as_wide in zip(rows, sound) if not as_wide)
+            if any(value.strip() for row in others for value in row):
+                raise csv.Error("a row is of another width")
+            # What is left is an empty line, or one of blanks.
+            places, rows = [*compress(places, sound)], [*compress(rows, sound)]
+        yield places, rows
+    if last:
+        raise csv.Error("a quote is open")
 
-    def lines() -> Iterator[str]:
-        nonlocal at_end
-        yield from text
-        at_end = True
 
-    reader = csv.reader(lines(), delimiter=separator, skipinitialspace=True)
-    width, end = 0, 0
-    for row in reader:
-        begin, end = end + 1, reader.line_num
-        if at_end:  # only a quote that is not closed has the parser look behind the last line
-            raise TableError(
-                f"{source} can't be read: the file ends within a row that begins in line {begin}."
-                f"{OPEN.format(begin)}"
-            )
-        width = width or len(row)
-        if row and len(row) == width:
-            yield begin, row
-        elif any(value.strip() for value in row):  # or else the line is empty, or of blanks
-            raw = "".join(islice(_lines(io.BytesIO(data), encoding), begin - 1, end))
-            raise TableError(
-                f"{source} is ragged: line {end} has {len(row)} fields, the header has {width}. "
-                f"Quote values that hold a {separator!r}, or pass `--separator`."
-                f"{OPEN.format(begin) if raw.count(chr(34)) % 2 else ''}"
-            )
+def _refuse(data: bytes, source: str, separator: str, encoding: str) -> NoReturn:
+    """Say which row can't be read, in which line and why: a second pass, row by row."""
+    whole = sum(1 for _ in _lines(io.BytesIO(data), encoding))  # lines
+    reader = _rows(_lines(io.BytesIO(data), encoding), separator)
+    width, begin, is_open, wrong = 0, 1, False, "a row can't be taken apart."
+    try:
+        for row in reader:
+            width = width or len(row)
+            if row and reader.line_num > whole:
+                is_open = True
+                wrong = f"the file ends within a row that begins in line {begin}."
+                break
+            if len(row) != width and any(value.strip() for value in row):
+                wrong = (
+                    f"line {reader.line_num} has {len(row)} fields, the header has {width}. Quote "
+                    f"values that hold a {separator!r}, or pass `--separator`."
+                )
+                break
+            begin = reader.line_num + 1
+    except csv.Error:  # the parser has no other one
+        wrong = (
+            f"line {reader.line_num} has a value of more than {csv.field_size_limit()} characters. "
+            "Shorten it, or leave its column out."
+        )
+    raw = "".join(islice(_lines(io.BytesIO(data), encoding), begin - 1, reader.line_num))
+    is_open = is_open or raw.count('"') % 2 == 1
+    raise TableError(f"{source} can't be read: {wrong}{OPEN.format(begin) if is_open else ''}")
 
 
 def _names(row: list[str], budget: Budget) -> list[str]:

@@ -51,8 +51,7 @@ def typed(
     remark = ""
     if odd:
         rows = np.array([text in odd for text in texts])[codes]
-        first = int(rows.argmax())
-        example = f"{texts[codes[first]]!r} (line {lines[first]})"
+        example = _first(rows, codes, texts, lines)
         known = np.array([text in plain for text in texts])[codes]
         if len(plain) - len(odd) > CODES and all(text.casefold() in GAPS for text in odd):
             remark = f"{rows.sum()} of {len(codes)} values count as missing, such as {example}"
@@ -63,7 +62,10 @@ def typed(
     if plain and not odd:
         whole = all(WHOLE.fullmatch(text) for text in plain.values())
         if not whole or all(abs(float(text)) < LARGEST_WHOLE for text in plain.values()):
-            values = np.array([float(plain.get(text, "nan")) for text in texts])[codes]
+            numbers = np.array([float(plain.get(text, "nan")) for text in texts])
+            values = numbers[codes]
+            if np.isinf(numbers).any():
+                remark = "; ".join(filter(None, [remark, _huge(numbers, codes, texts, lines)]))
             exact = whole and not np.isnan(values).any()
             return pd.Series(values.astype(np.int64) if exact else values), remark
     names = sorted(plain)
@@ -77,6 +79,23 @@ def percentages(text: str) -> str:
     """Say what to do with scores such as "74.8%", or nothing."""
     looks = text.strip().endswith("%")
     return "They look like percentages: remove the % and divide them by 100." * looks
+
+
+def _first(rows: np.ndarray, codes: np.ndarray, texts: list[str], lines: np.ndarray) -> str:
+    """Return the value of the first of these rows, and where it is."""
+    row = int(rows.argmax())
+    return f"{texts[codes[row]]!r} (line {lines[row]})"
+
+
+def _huge(numbers: np.ndarray, codes: np.ndarray, texts: list[str], lines: np.ndarray) -> str:
+    """Say which values are infinite though they are not written "inf", if any are."""
+    rows = (np.isinf(numbers) & ["n" not in text.casefold() for text in texts])[codes]
+    if not rows.any():
+        return ""
+    example = _first(rows, codes, texts, lines)
+    return (
+        f"{rows.sum()} of {len(rows)} values are too large and count as infinite, such as {example}"
+    )
 
 
 def _oddity(odd: list[str], example: str, known: int, rows: int, decimal: str) -> str:

@@ -21,11 +21,11 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 
+from otfair._io.inputs import say_missing
 from otfair._io.memory import say_size
 from otfair.tables._budget import Budget, TableError, budget_for
 from otfair.tables._csv import SAMPLE, SEPARATORS, read_csv
 from otfair.tables._parquet import read_parquet
-from otfair.tables._text import nearest
 
 BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 PART = 1 << 20  # bytes that are read at once
@@ -41,7 +41,7 @@ class Table:
     sha256: str | None = None  # of the file as it is stored
     format: str = ""  # such as "CSV, comma, utf-8"
     lines: np.ndarray | None = None  # (n,) in which line of a CSV file each row begins
-    remarks: dict[str, str] = field(default_factory=dict)  # on columns that are nearly numbers
+    remarks: dict[str, str] = field(default_factory=dict)  # on columns of numbers, or nearly so
 
     @property
     def columns(self) -> list[str]:
@@ -105,9 +105,7 @@ def _bytes(path: Path, budget: Budget) -> bytes:
                 budget.check(os.fstat(file.fileno()).st_size)
                 data = _read_within(budget, file)
     except FileNotFoundError:
-        others = [p.name for p in path.parent.glob("*")] if path.parent.is_dir() else []
-        hint = nearest(path.name, others) or nearest(path.stem, {Path(b).stem: b for b in others})
-        raise TableError(f"there is no file {name}{hint or '. Check its path.'}") from None
+        raise TableError(say_missing(path)) from None
     except IsADirectoryError:
         raise TableError(f"{name} is a folder; name a file in it.") from None
     except OSError as error:

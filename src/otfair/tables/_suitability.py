@@ -36,6 +36,7 @@ class Why(Enum):
     SCORE = auto()
     SENSITIVE_COPY = auto()
     LABEL_COPY = auto()
+    LABEL_LEAK = auto()  # nearly the label
     SCORE_COPY = auto()
 
 

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Sequence
 from typing import Any
-
-
-def nearest(name: str, names: Iterable[str] | Mapping[str, str]) -> str:
-    """Return ", did you mean 'x'?" for the nearest name, or what stands for it, or nothing."""
-    called = names if isinstance(names, Mapping) else {n: n for n in names}
-    folded = {n.casefold(): shown for n, shown in called.items()}
-    close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
-    return f", did you mean {folded[close[0]]!r}?" if close else ""
 
 
 def shown(text: str) -> str:

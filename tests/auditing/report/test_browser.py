@@ -7,10 +7,17 @@ import re
 import subprocess
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from browser import Browser, find_chromium
 from reports import HOSTILE, hostile_audit, plain_audit
-from tables_for_commands import loans, otfair, write
+from scipy.stats import binomtest
+from tables_for_commands import loans, write
+from tables_for_commands import otfair as command
+
+import otfair
+from otfair._io.pdf import to_pdf
 
 SCRIPT = Path(__file__).parents[3] / "scripts" / "chromium.sh"
 PAIRS = "#f1_1p"  # counterparts of the first finding
@@ -64,7 +71,7 @@ def test_a_report_renders_without_errors_or_requests(browser, report):
         ".map(e => e.getBoundingClientRect()).filter(b => b.width < 50 || b.height < 20).length"
     )
     assert sizes == 0  # everything is there to be seen
-    assert browser.run("document.querySelectorAll('svg[role=img]').length") == 3 * 3 + 2 * 6
+    assert browser.run("document.querySelectorAll('svg[role=img]').length") == 4 * 3 + 2 * 6
     assert silent(browser)
 
 
@@ -177,7 +184,7 @@ def test_long_names_do_not_widen_a_phone(browser, tmp_path):
 def test_the_report_on_a_model_asks_for_nothing(browser, tmp_path):
     frame = loans(150).rename(columns={"area": HOSTILE})
     table = write(frame, tmp_path / "t.csv")
-    said = otfair(
+    said = command(
         "fit", table, "--label", "granted", "--sensitive", "sex", "--alpha", 0.5, "--alphas",
         "0,0.5", "--no-audit", "-o", tmp_path / "model",
     )  # fmt: skip
@@ -196,7 +203,8 @@ CONTRAST = """(() => {
     return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
   };
   const paper = light(getComputedStyle(document.body).backgroundColor);
-  return ["p", ".note", "nav a", ".warn", "th button", ".ci", ".who"]
+  return ["p", ".note", "nav a", ".warn", "th button", ".ci", ".who",
+    ".answer .note", ".control label"]
     .map((s) => document.querySelector(s)).filter((e) => e)
     .map((e) => light(getComputedStyle(e).color))
     .map((ink) => (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05));
@@ -224,6 +232,44 @@ def test_on_paper_sections_are_open_and_controls_are_gone(browser, report):
     browser.page.emulate_media(media="print")
     for gone in ("nav", ".search", ".skip"):
         assert browser.run(f"document.querySelector('{gone}').checkVisibility()") is False
+    assert silent(browser)
+
+
+@pytest.mark.slow
+def test_on_paper_two_pages_of_summary_come_first_and_few_follow(browser, report):
+    paper = to_pdf(report.read_text("utf-8"))
+    assert len(re.findall(rb"/Type\s*/Page\b", paper)) <= 20  # three attributes by two notions
+    browser.open(report, width=720, height=960)  # a sheet of Letter, less its margins
+    browser.page.emulate_media(media="print")
+    end = browser.run("document.querySelector('#short').getBoundingClientRect().bottom")
+    assert end < 2 * 960
+    breaks = "getComputedStyle(document.querySelector('#a1 h2')).breakBefore"
+    assert browser.run(breaks) == "page"
+    # Pairs that are open fit the page, and no more of them are printed than it says.
+    widths = "[...document.querySelectorAll('.pairs')].map(t => t.scrollWidth - innerWidth)"
+    assert max(browser.run(widths)) <= 0
+    assert browser.run(f"{ROWS}.filter(r => r.checkVisibility()).length") == 6
+
+
+@pytest.mark.slow
+def test_tables_that_go_on_to_the_right_say_so(browser, report):
+    hint = "e => getComputedStyle(e, '::before').content.includes('More columns to the right')"
+    tables = "[...document.querySelectorAll('.wide')].filter(e => e.checkVisibility())"
+    wider = f"{tables}.filter(e => e.scrollWidth > e.clientWidth + 1)"
+    browser.open(report, width=390)
+    assert browser.run(f"{wider}.length") > 0
+    assert browser.run(f"{wider}.every({hint})")
+    assert browser.run(f"{tables}.filter({hint}).length === {wider}.length")
+    # And the last column can be reached, by the keyboard as well.
+    browser.run(f"{wider}[0].focus()")
+    browser.page.keyboard.press("End")
+    for _ in range(40):
+        browser.page.keyboard.press("ArrowRight")
+    browser.settle()
+    left = f"(e => e.scrollWidth - e.clientWidth - e.scrollLeft)({wider}[0])"
+    assert browser.run(left) < 2
+    browser.open(report, width=1200)
+    assert browser.run(f"{tables}.filter({hint}).length === {wider}.length")
     assert silent(browser)
 
 
@@ -305,3 +351,143 @@ def test_the_script_installs_chromium_where_there_is_none(tmp_path, there, user,
 
 def _locale() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if k in ("LANG", "LC_ALL")}
+
+
+# The slider of decisions.
+
+
+def decided(n: int = 600) -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    group = rng.choice(["a", "b", "few"], n, p=[0.5, 0.47, 0.03])
+    y = rng.random(n) < np.where(group == "a", 0.6, 0.4)
+    h = np.clip(0.3 * y + rng.normal(0.35, 0.15, n) + 0.1 * (group == "a"), 0.01, 0.99)
+    w = rng.integers(1, 4, n)
+    return pd.DataFrame({"g": group, "y": y.astype(int), "p": h, "w": w})
+
+
+def audit_at(threshold: float, **options: object) -> otfair.Audit:
+    t = decided()
+    return otfair.audit(
+        t["p"], sensitive_features=t[["g"]], labels=t["y"], sample_weight=t["w"],
+        threshold=threshold, n_bootstrap=20, **options,
+    )  # fmt: skip
+
+
+def shown_rates(browser: Browser, figure: str) -> dict[str, list[str]]:
+    """Return what a table of decisions shows, by group, without intervals."""
+    rows = browser.run(
+        f"[...document.querySelectorAll('table[data-figure={figure}] tbody tr')].map(r => "
+        "[...r.cells].map(c => c.innerText.split('\\n')[0].trim()))"
+    )
+    return {row[0]: row[2:] for row in rows}
+
+
+def expected_rates(audit: otfair.Audit, figure: str, form: str) -> dict[str, list[str]]:
+    (one,) = audit.decisions
+    return {
+        g.group.replace("=", " = "): [
+            "–" if e.value != e.value else f"{e.value:{form}}" for e in getattr(g, figure).values()
+        ]
+        for g in one.groups
+        if figure == "rates" or g.group != one.reference
+    }
+
+
+@pytest.mark.parametrize("own", [0.5, 0.512])
+def test_a_slider_shows_what_an_audit_at_its_threshold_finds(browser, tmp_path, own):
+    # From the keyboard alone; the reference group stays that of the page.
+    audit_at(own, reference="b").to_html(tmp_path / "r.html")
+    browser.open(tmp_path / "r.html")
+    browser.run("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    first = shown_rates(browser, "rate")
+    tab_to(browser, f"{FOCUS}.matches('.control input[type=range]')")
+    assert browser.run(f"{FOCUS}.labels[0].innerText.trim()") == "Threshold"
+    mark = "document.querySelector('.decisions svg .mark').getBoundingClientRect().left"
+    before = browser.run(mark)
+    for _ in range(10):
+        browser.page.keyboard.press("ArrowLeft")
+    at = 0.4 if own == 0.5 else 0.42
+    assert browser.run("document.querySelector('.control output').innerText") == f"{at}"
+    assert browser.run(f"{FOCUS}.ariaValueText") == f"{at}"
+    assert browser.run(mark) < before
+    there = audit_at(at, reference="b")
+    for figure, name, form in (
+        ("rate", "rates", ".3f"), ("difference", "difference", "+.3f"), ("ratio", "ratio", ".2f"),
+    ):  # fmt: skip
+        seen = shown_rates(browser, figure)
+        want = expected_rates(there, name, form)
+        assert {g: [v.rstrip("?") for v in row] for g, row in seen.items()} == want
+    assert all(value.endswith("?") for value in shown_rates(browser, "rate")["g = few"])
+    said = browser.run("document.querySelector('.decisions [aria-live]').innerText")
+    assert said == (
+        f"At the threshold {at}, with Wilson's 95 % intervals; the audit's own threshold is {own}."
+    )
+    browser.page.keyboard.press("Tab")
+    assert browser.run(f"{FOCUS}.innerText") == f"back to {own}"
+    browser.page.keyboard.press("Enter")
+    assert shown_rates(browser, "rate") == first
+    assert silent(browser)
+
+
+def test_intervals_of_the_slider_are_those_of_wilson(browser, tmp_path):
+    t = decided()
+    found = otfair.audit(t["p"], sensitive_features=t[["g"]], labels=t["y"], n_bootstrap=20)
+    found.to_html(tmp_path / "r.html")
+    browser.open(tmp_path / "r.html")
+    browser.page.locator(".control input").fill("35")
+    cells = browser.run(
+        "[...document.querySelectorAll('table[data-figure=rate] tbody tr')].map(r => "
+        "[...r.cells].slice(2, 5).map(c => c.querySelector('.ci').innerText))"
+    )
+    for group, row in zip(("a", "b", "few"), cells):
+        own = t[t.g == group]
+        for who, text in zip((own, own[own.y == 1], own[own.y == 0]), row):
+            test = binomtest(int((who.p > 0.35).sum()), len(who))
+            ends = test.proportion_ci(method="wilson")
+            assert text == f"{ends.low:.3f}–{ends.high:.3f}"
+
+
+def test_a_chosen_rate_is_drawn(browser, tmp_path):
+    audit_at(0.5).to_html(tmp_path / "r.html")
+    browser.open(tmp_path / "r.html")
+    paths = "[...document.querySelectorAll('.decisions path[data-group]')]"
+    curves = f"{paths}.map(p => p.getAttribute('d'))"
+    first = browser.run(curves)
+    assert len(first) == 2  # the third group is too small
+    choose = ".decisions .control select"
+    browser.page.select_option(choose, label="precision")
+    drawn = browser.run(curves)
+    label = "document.querySelector('.decisions svg text[transform]').textContent"
+    assert browser.run(label) == "precision"
+    precision = {g.group: g.rates["precision"].value for g in audit_at(0.5).decisions[0].groups}
+    for path, group in zip(drawn, ("g=a", "g=b")):
+        points = dict(point.split(" ") for point in re.split("[ML]", path)[1:])
+        assert float(points["210.0"]) == pytest.approx(310 - 300 * precision[group], abs=0.051)
+    browser.page.select_option(choose, label="selection rate")
+    assert browser.run(curves) == first  # as the page came
+    assert silent(browser)
+
+
+def test_without_scripts_there_are_tables_and_no_controls(browser, tmp_path):
+    found = audit_at(0.5)
+    found.to_html(tmp_path / "r.html")
+    browser.open(tmp_path / "r.html", java_script_enabled=False)
+    table = browser.page.locator("table[data-figure=rate]")
+    assert table.is_visible()
+    assert table.locator("tbody tr").count() == 3
+    rate = found.decisions[0].groups[0].rates["selection_rate"].value
+    assert f"{rate:.3f}" in table.inner_text()
+    assert browser.page.locator(".decisions svg[role=img]").is_visible()
+    for gone in ("input[type=range]", "select", "button"):
+        assert not browser.page.locator(f".decisions {gone}").first.is_visible()
+
+
+def test_the_first_screen_answers(browser, report):
+    # Without scrolling, on a desktop and on a phone: who is worse off, and whether by chance.
+    for width, height in ((1280, 800), (390, 844)):
+        browser.open(report, width=width, height=height)
+        seen = browser.run(
+            "[...document.querySelector('.answer').children].slice(0, 3)"
+            ".map(e => e.getBoundingClientRect().bottom <= innerHeight)"
+        )
+        assert seen == [True, True, True]

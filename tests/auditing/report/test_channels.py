@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ CHANNELS = (
     "other group", "number",
     "category", "value", "other value", "nearly a number", "odd value", "identifier", "person",
     "control",
-    "stratum", "constant", "sensitive copy", "date",
+    "stratum", "constant", "sensitive copy", "date", "word",
 )  # fmt: skip
 POLICY = re.compile(
     r"default-src 'none'; img-src data:; style-src 'unsafe-inline'(; script-src 'sha256-\S+')?"
@@ -99,6 +100,7 @@ def table(folder: Path) -> Path:
             hostile("score"): rng.random(n).round(3),
             hostile("label"): rng.choice([hostile("positive"), hostile("negative")], n),
             hostile("sensitive"): group,
+            "code": rng.choice([1, 2], n),
             hostile("number"): rng.normal(size=n),
             hostile("category"): rng.choice([hostile("value"), hostile("other value")], n),
             hostile("nearly a number"): odd,
@@ -119,10 +121,12 @@ def columns() -> list[str]:
 
 
 def test_every_channel_of_an_audit_holds_text_only(tmp_path):
+    names = tmp_path / "names.json"
+    names.write_text(json.dumps({"code": {"1": hostile("word")}}))
     said = otfair(
         "audit", table(tmp_path), "--score", hostile("score"), *columns(), "--control",
-        hostile("control"),
-        "--title", hostile("title"), "--bootstrap", 5, "-o", tmp_path / "a.html",
+        hostile("control"), "--sensitive", "code", "--names", names, "--max-difference", 0.9,
+        "--favourable", 1, "--title", hostile("title"), "--bootstrap", 5, "-o", tmp_path / "a.html",
     )  # fmt: skip
     assert said.code == 0, said.err
     page = taken_apart(tmp_path / "a.html")

@@ -10,9 +10,11 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
+from markupsafe import escape
 from reports import hostile_audit, plain_audit
 
 import otfair
+from otfair.auditing import Limit, answers, favourable_sentence
 
 
 @pytest.fixture(scope="module")
@@ -77,14 +79,14 @@ def test_whatever_comes_from_the_table_is_escaped(hostile):
 def test_the_page_holds_every_part(found):
     page = found.to_html()
     for part in (
-        "In short", "Violation", "of all score must move", "Who would give to whom",
+        "In short", "Decisions", "Violation", "of all score must pass to", "Who would give to whom",
         "Where it happens", "Counterparts", "ROC", "Calibration", "What was done",
         "What such an audit can't tell",
         found.record.checksum, "duality gap", "If distances are ignored", "Smooth, adjusted cost",
     ):  # fmt: skip
         assert part.replace("'", "&#39;") in page or part in page, part
     assert page.count("<article") == len(found.findings)
-    assert page.count('role="img"') == 3 * 3 + 2 * 6  # curves by attribute; groups and flows
+    assert page.count('role="img"') == 4 * 3 + 2 * 6  # curves by attribute; groups and flows
     assert len(page) < 8 * 2**20
 
 
@@ -187,4 +189,70 @@ def test_a_page_that_can_not_be_written_is_named(found, tmp_path):
 def test_a_cell_says_what_was_found(found):
     cell = found._repr_html_()
     assert cell.count("<tr>") == 1 + len(found.findings)
-    assert "of all score must move" in cell
+    assert "of all score must pass to" in cell
+    for answer in answers(found):  # and says first what the page says first
+        for text in (answer.title, *answer.sentences, favourable_sentence(found)):
+            assert escape(text) in cell
+            assert escape(text) in found.to_html()
+
+
+def test_limits_are_told_by_words_and_none_is_invented(found):
+    assert "No limits were set" in found.to_html()
+    rng = np.random.default_rng(0)
+    group = np.repeat(["a", "b"], 300)
+    h = np.clip(rng.random(600) + 0.2 * (group == "a"), 0, 1)
+    limits = [Limit(criterion="difference", bound=b) for b in (0.01, 0.99)]
+    limits += [Limit(criterion="ratio", bound=0.99)]
+    page = otfair.audit(h, sensitive_features=group, limits=limits, notions="demographic_parity")
+    page = page.to_html()
+    assert "No limits were set" not in page
+    kinds = re.findall(r'<li class="(\w+)">group, demographic_parity: (.*?)</li>', page)
+    assert [kind for kind, _ in kinds] == ["beyond", "beyond", "within"]
+    assert ["above the limit" in text for _, text in kinds] == [True, False, False]
+    assert "within the limit, 0.99" in kinds[2][1]
+
+
+def test_decisions_are_listed_with_their_differences_and_ratios():
+    rng = np.random.default_rng(0)
+    group = np.repeat(["a", "b", "few"], [400, 400, 12])
+    y = rng.integers(2, size=812)
+    h = np.clip(0.6 * rng.random(812) + 0.2 * y + 0.2 * (group == "a"), 0, 1)
+    found = otfair.audit(h, sensitive_features=pd.DataFrame({"g": group}), labels=y, n_bootstrap=50)
+    page, (one,) = found.to_html(), found.decisions
+    assert one.reference == "g=a"
+    assert "Differences and ratios to g = a" in page
+    for g in one.groups:
+        for rate, e in g.rates.items():
+            unsure = "?" * (rate in g.unsure)
+            assert unsure == "?" or g.people > 30
+            if e.value == e.value:
+                assert f"<td>{e.value:.3f}{unsure} <span" in page
+                if g.group != one.reference:
+                    assert f"<td>{g.difference[rate].value:+.3f}{unsure} <span" in page
+                    assert f"<td>{g.ratio[rate].value:.2f}{unsure} <span" in page
+    assert page.count('data-group="0"') == 1 + 1  # the reference: its rates and its curve
+    assert page.count('data-group="2"') == 3  # a small group: no curve
+    assert "1 smaller group is not drawn" in page
+
+
+def test_decisions_without_scores_have_no_slider():
+    rng = np.random.default_rng(0)
+    group = rng.choice(["a", "b"], 200)
+    page = otfair.audit(
+        rng.integers(2, size=200), sensitive_features=group, n_bootstrap=0
+    ).to_html()
+    assert "data-counts" not in page.replace("[data-counts]", "")
+    assert 'type="range"' not in page
+    assert page.count('<table class="sortable rates"') == 3
+
+
+def test_two_people_are_marked_in_the_summary():
+    # Their ratio was a figure like any other.
+    h = np.r_[np.tile([0.2, 0.8], 100), 0.1, 0.1]
+    limits = [Limit(criterion="difference", bound=0.9), Limit(criterion="violation", bound=0.9)]
+    page = otfair.audit(h, sensitive_features=["a"] * 200 + ["b"] * 2, limits=limits).to_html()
+    assert "<td>0.00? <span" in page
+    # Nor do they keep a limit.
+    assert "difference of decisions 0.500: too few people to hold it against the limit, 0.9" in page
+    assert re.findall(r'<li class="(\w+)">group, demographic', page) == ["unsure", "within"]
+    assert "fewer than two groups are large enough to say" in page

@@ -22,8 +22,27 @@ def test_people_who_differ_a_little_do_not_differ_in_nothing():
     giver = a.findings[0].cost.pairs.giver[0]  # named by what is no feature
     assert first.giver_row == f"row {giver}, client_id <c{giver}>"
     assert f"row {giver}, client_id &lt;c{giver}&gt;" in a.to_html()
-    twins = otfair.audit(h, X[["near"]].round(0), sensitive_features=group, n_bootstrap=0)
-    assert pairs(twins, twins.findings[0])[0].differs == "nothing"
+    # Twins are counted, and not listed.
+    near = X["near"].to_numpy().copy()
+    near[150:160] = near[:10]
+    twins = otfair.audit(h, {"near": near}, sensitive_features=group, n_bootstrap=0)
+    every = twins.findings[0].cost.pairs
+    listed = pairs(twins, twins.findings[0])
+    assert 0 < every.twins.sum() < len(every)
+    assert [p.mass for p in listed] == every.mass[~every.twins][:40].tolist()
+    assert all(p.distance > 0 for p in listed)
+    said = f"{every.twins.sum()} of {len(every)} pairs are twins: alike in every column compared."
+    assert said in twins.to_html()
+
+
+def test_where_all_are_twins_no_pair_is_listed():
+    group, sort = np.repeat(["a", "b"], 60), np.tile(["x", "y", "z"], 40)
+    h = 0.3 + 0.2 * (group == "a")
+    a = otfair.audit(h, pd.DataFrame({"sort": sort}), sensitive_features=group, n_bootstrap=0)
+    assert pairs(a, a.findings[0]) == []
+    page = a.to_html()
+    assert "They hold 100.0 % of the score that moves, and are not listed." in page
+    assert "Counterparts:" not in page
 
 
 @pytest.mark.parametrize(

@@ -90,15 +90,15 @@ class Distances:
         parts[fine] = comparison.people.types.numpy()
         return self._last[1].merged(parts, len(comparison.people.type_names))
 
-    def between(self) -> np.ndarray:
-        """Return the distances between all people, (n, n)."""
-        if 8 * self.n**2 > MAX_BETWEEN:
+    def between(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """Return the distances between all people, (n, n), or between some."""
+        if rows is None and 8 * self.n**2 > MAX_BETWEEN:
             raise MemoryError(
                 f"the distances between {self.n} people take {8 * self.n**2 / 2**30:.1f} GiB; pass "
                 "`bounded=False`, or a sample of the people."
             )
-        everybody = self.features.encode(np.arange(self.n))
-        return np.asarray(PointCloud(everybody, scale=self.scale).cost_matrix().numpy())
+        points = self.features.encode(np.arange(self.n) if rows is None else rows)
+        return np.asarray(PointCloud(points, scale=self.scale).cost_matrix().numpy())
 
     def to_types(self, types: np.ndarray, count: int) -> TypeDistances:
         """Measure from all people to each of `count` types, through a sample if one is needed."""

@@ -11,7 +11,7 @@ from unicodedata import east_asian_width
 
 from markupsafe import Markup
 
-from otfair.auditing._results import Curve, Flow, Group
+from otfair.auditing._results import Curve, Decisions, Flow, Group, GroupDecisions
 from otfair.auditing.report._words import percent
 
 MAX_FLOWS = 14  # drawn
@@ -149,6 +149,25 @@ def calibrations(curves: Sequence[Curve], names: Sequence[str]) -> Markup:
     return _svg(HEIGHT, "Calibration of each group: share of positive labels by score", parts)
 
 
+def selection(
+    groups: Sequence[tuple[int, GroupDecisions, str]], decisions: Decisions, threshold: float
+) -> Markup:
+    """Draw the selection rate of each group, numbered and named, over all thresholds.
+
+    The page's script draws other rates in its place, and moves the mark.
+    """
+    at = LEFT + SIDE * threshold
+    parts = [_frame(), _vertical_label("selection rate"), _horizontal_label("threshold")]
+    parts.append(_line("mark", at, at, TOP, BOTTOM))
+    for k, (number, group, name) in enumerate(groups):
+        points = [
+            _in_square(t, above / group.weight)
+            for t, above in zip(decisions.thresholds, group.above)
+        ]
+        parts.append(_curve(points, k, name, f'data-group="{number}"'))
+    return _svg(HEIGHT, "Rate of each group over all thresholds", parts)
+
+
 # The parts of a chart.
 
 
@@ -168,11 +187,11 @@ def _circle(kind: str, x: float, y: float, radius: int) -> Markup:
     return Markup('<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="{}"/>').format(kind, x, y, radius)
 
 
-def _curve(points: Sequence[tuple[float, float]], k: int, name: str) -> Markup:
-    """Return the curve of the k-th group, in its colour and dashes."""
+def _curve(points: Sequence[tuple[float, float]], k: int, name: str, more: str = "") -> Markup:
+    """Return the curve of the k-th group, in its colour and dashes; `more` attributes are ours."""
     d = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-    tag = Markup('<path class="curve c{} d{}" d="{}"><title>{}</title></path>')
-    return tag.format(k % COLOURS, k % 4, d, name)
+    tag = Markup('<path class="curve c{} d{}" d="{}"{}><title>{}</title></path>')
+    return tag.format(k % COLOURS, k % 4, d, Markup(f" {more}" if more else ""), name)
 
 
 def text_width(words: str) -> float:
@@ -218,13 +237,19 @@ def _in_square(a: float, b: float) -> tuple[float, float]:
 
 def _square(x_label: str, y_label: str) -> Markup:
     """Return a square of two numbers from 0 to 1, with its diagonal and labels."""
+    out = _frame() + _line("mark", LEFT, LEFT + SIDE, BOTTOM, TOP)
+    return out + _horizontal_label(x_label) + _vertical_label(y_label)
+
+
+def _frame() -> Markup:
+    """Return the outline of a square of two numbers from 0 to 1, with these."""
     frame = Markup('<rect class="frame" x="{}" y="{}" width="{s}" height="{s}"/>')
-    out = frame.format(LEFT, TOP, s=SIDE) + _line("mark", LEFT, LEFT + SIDE, BOTTOM, TOP)
+    out = frame.format(LEFT, TOP, s=SIDE)
     for v in (0, 0.5, 1):
         x, y = _in_square(v, v)
         out += _text(x, BOTTOM + 15, f"{v:g}", "middle", "quiet")
         out += _text(LEFT - 6, y + 4, f"{v:g}", "end", "quiet")
-    return out + _horizontal_label(x_label) + _vertical_label(y_label)
+    return out
 
 
 def _horizontal_label(words: str) -> Markup:

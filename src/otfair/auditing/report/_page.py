@@ -15,26 +15,28 @@ from otfair._io.rendering import templates
 from otfair.auditing._results import Finding
 from otfair.auditing._violations import MAX_WIDTH
 from otfair.auditing.report import _charts, _words
+from otfair.auditing.report._answers import answers, favourable_sentence
 from otfair.auditing.report._pairs import ALIKE_WITHIN, pairs
+from otfair.auditing.report._rates import SHOWN_CURVES, rates_view
 from otfair.auditing.report._words import short
 
 if TYPE_CHECKING:
     from otfair.auditing._audit import Audit
 
 OPEN_PAIRS = 2  # shown unfolded
-SHOWN_CURVES = 8  # of the largest groups, as many as colours can tell apart
 SHOWN_GROUPS = 40  # of the largest, in the chart of a finding
 
 
 def page(audit: Audit) -> str:
     """Return the whole report."""
     environment = _environment()
-    script = environment.loader.get_source(environment, "audit.js")[0].strip()  # type: ignore[union-attr]
+    script = "\n".join(map(_source, ("audit.js", "decisions.js")))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     names = dict.fromkeys(finding.attribute for finding in audit.findings)
     return environment.get_template("audit.html").render(
         audit=audit,
         record=audit.record,
+        **_first(audit),
         attributes=[_attribute(audit, name) for name in names],
         script=Markup(script),  # ours, not the user's
         script_hash=digest,
@@ -50,7 +52,19 @@ def page(audit: Audit) -> str:
 
 def notebook_cell(audit: Audit) -> str:
     """Return a short form of the report, for the cell of a notebook."""
-    return _environment().get_template("audit_cell.html").render(audit=audit, record=audit.record)
+    template = _environment().get_template("audit_cell.html")
+    return template.render(audit=audit, record=audit.record, **_first(audit))
+
+
+def _first(audit: Audit) -> dict[str, Any]:
+    """Return what a reader sees first."""
+    return {"answers": answers(audit), "favourable": favourable_sentence(audit)}
+
+
+def _source(name: str) -> str:
+    """Return the text of a script of ours."""
+    environment = _environment()
+    return environment.loader.get_source(environment, name)[0].strip()  # type: ignore[union-attr]
 
 
 def _attribute(audit: Audit, name: str) -> dict[str, Any]:
@@ -61,12 +75,15 @@ def _attribute(audit: Audit, name: str) -> dict[str, Any]:
     curves = [curve for curve in every if curve in largest]
     names = [short(findings[0], curve.group) for curve in curves]
     threshold = float(str(audit.record.settings["threshold"]))
+    (decisions,) = (one for one in audit.decisions if one.attribute == name)
+    least = int(str(audit.record.settings["min_people"]))
     charts = {"densities": _charts.densities(curves, names, threshold)}
     if audit.people.labels is not None:
         charts["rocs"] = _charts.rocs(curves, names)
         charts["calibrations"] = _charts.calibrations(curves, names)
     return {
         "name": name,
+        "decisions": rates_view(decisions, threshold, least),
         "charts": charts,
         "curves": [*zip(curves, names)],
         "hidden": len(every) - len(curves),

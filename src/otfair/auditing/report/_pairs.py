@@ -42,32 +42,32 @@ class Pair:
         names = [name for name, _, _, differs in self.features if differs]
         names += [f"{self.unlike} more features"] * (self.unlike > 0)
         little = f"nothing by more than {ALIKE_WITHIN} standard deviations"
-        return ", ".join(names) or (little if self.distance else "nothing")
+        return ", ".join(names) or little
 
 
 def pairs(audit: Audit, finding: Finding) -> list[Pair]:
-    """Return the pairs between whom most score moves, with their features."""
+    """Return the pairs between whom most score moves, with their features; twins are left out."""
     found, features = finding.cost.pairs, audit.features
     if found is None or features is None:
         return []
     h, types = audit.people.scores, finding.cost.types
-    count = min(len(found), SHOWN_PAIRS)
-    people = [np.asarray(side[:count], dtype=np.int64) for side in (found.giver, found.receiver)]
+    chosen = np.flatnonzero(~found.twins)[:SHOWN_PAIRS]
+    people = [np.asarray(side[chosen], dtype=np.int64) for side in (found.giver, found.receiver)]
     compared = [_compared(str(c), column, *people) for c, column in features.table.items()]
     out = []
-    for k in range(count):
+    for k, place in enumerate(chosen):
         i, j = (int(side[k]) for side in people)
         order = sorted(compared, key=lambda one: not one.differs[k])
         hidden = order[SHOWN_FEATURES:]
         pair = Pair(
-            giver=short(finding, types[found.giver_type[k]]),
-            receiver=short(finding, types[found.receiver_type[k]]),
+            giver=short(finding, types[found.giver_type[place]]),
+            receiver=short(finding, types[found.receiver_type[place]]),
             giver_row=_row(audit, i),
             receiver_row=_row(audit, j),
             giver_score=float(h[i]),
             receiver_score=float(h[j]),
-            mass=float(found.mass[k]),
-            distance=float(found.distance[k]),
+            mass=float(found.mass[place]),
+            distance=float(found.distance[place]),
             features=[one.row(k) for one in order[:SHOWN_FEATURES]],
             hidden=len(hidden),
             unlike=sum(one.differs[k] for one in hidden),

@@ -7,6 +7,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from otfair._io.checks import one_line
+from otfair._io.settings import as_real
 from otfair.models._objective import OTFObjective
 from otfair.models.boosters._base import (
     EARLY,
@@ -18,6 +20,11 @@ from otfair.models.boosters._base import (
     TreeData,
 )
 from otfair.models.boosters._lightgbm_text import rewritten
+
+# The fewest people of a leaf, by all its names; 20 unless it is set.
+LEAF = (
+    "min_child_samples", "min_data_in_leaf", "min_data_per_leaf", "min_samples_leaf", "min_data",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,7 @@ class LightGBM(Booster):
         else:
             # LightGBM copies its parameters, and would copy an object with its people: a function.
             params["objective"] = lambda margins, rows: objective(margins, rows)
+            _refuse_few(len(data.labels), params)
             start = objective.init_score
             offset = float(start[0])
         rows = lightgbm.Dataset(
@@ -84,17 +92,29 @@ class LightGBM(Booster):
             free_raw_data=False,
         )
         if stopping is None:
-            return cls(lightgbm.train(params, rows, rounds), offset)
+            return cls(cls._trained(params, rows, rounds), offset)
         some = stopping.data
         begin = None if start is None else np.full(len(some.labels), offset)
         kept_out = rows.create_valid(some.X, some.labels, weight=some.weight, init_score=begin)
         stop = lightgbm.early_stopping(stopping.patience, verbose=False)
         judged = {"metric": "binary_logloss" if stopping.metric is None else "None"}
-        model = lightgbm.train(
+        model = cls._trained(
             params | judged, rows, rounds,
             valid_sets=[kept_out], feval=stopping.metric, callbacks=[stop],
         )  # fmt: skip
         return cls.from_text(model.model_to_string(), offset)  # without the trees after the best
+
+    @classmethod
+    def _trained(cls, params: dict[str, Any], rows: Any, rounds: int, **more: Any) -> Any:
+        """Train; what LightGBM can't train on is a `ValueError`."""
+        lightgbm = cls.package()
+        try:
+            return lightgbm.train(params, rows, rounds, **more)
+        except lightgbm.basic.LightGBMError as error:
+            raise ValueError(
+                f"LightGBM can't train on these people ({one_line(str(error))}). Pass more of "
+                "them, features that differ between them, or other parameters."
+            ) from error
 
     @classmethod
     def rewritten(cls, text: str, levels: list[int | None]) -> str:
@@ -117,3 +137,14 @@ class LightGBM(Booster):
 
     def gains(self, count: int) -> np.ndarray:
         return np.asarray(self.model.feature_importance("gain"), dtype=np.float64)
+
+
+def _refuse_few(people: int, params: dict[str, Any]) -> None:
+    """Raise where no tree can have two leaves, on which LightGBM fails."""
+    smallest = next((as_real(params[name]) or 0.0 for name in LEAF if name in params), 20.0)
+    if people < 2 * smallest:
+        raise ValueError(
+            f"LightGBM can't split {people} people into two leaves of at least {smallest:g} each "
+            "(`min_child_samples`). Pass a smaller `min_child_samples`, such as "
+            f"{max(1, people // 10)}, or more people."
+        )

@@ -61,7 +61,7 @@ class XGBoost(Booster):
             return cls._rows(some.X, names, kinds, label=some.labels, weight=some.weight)
 
         rows = rows_of(data)
-        params = {"objective": "binary:logistic", "verbosity": 1, **params}
+        params = {"objective": "binary:logistic", "verbosity": 1, **_start(data), **params}
         if objective is not None and "base_score" not in params:
             # Where XGBoost itself would start, which it finds for objectives of its own only.
             probe = xgboost.train({**params, "max_depth": 1}, rows, 1)
@@ -107,6 +107,16 @@ class XGBoost(Booster):
     def _rows(cls, X: np.ndarray, names: list[str] | None, kinds: list[str], **more: Any) -> Any:
         features = {"feature_names": names, "feature_types": kinds, "enable_categorical": True}
         return cls.package().DMatrix(X, **features, **more)
+
+
+def _start(data: TreeData) -> dict[str, float]:
+    """Return where to start if nearly all weight is on one class, which XGBoost before 3.2 refuses.
+
+    It is where later versions start.
+    """
+    share = float(np.average(data.labels, weights=data.weight))
+    start = min(max(share, 1e-6), 1 - 1e-6)
+    return {} if start == share else {"base_score": start}
 
 
 def _names(settings: Any) -> Iterator[str]:

@@ -42,6 +42,11 @@ for (const input of document.querySelectorAll("input[data-table]")) {
     count.textContent = input.value ? `${left} of ${rows.length}` : "";
   });
 }
+// Tables that are wider than the page say so.
+const watch = new ResizeObserver((entries) => {
+  for (const { target } of entries) target.toggleAttribute("data-more", target.scrollWidth > target.clientWidth + 1);
+});
+for (const wide of document.querySelectorAll(".wide")) watch.observe(wide);
 window.addEventListener("beforeprint", () => {
   for (const details of document.querySelectorAll("details.section")) details.open = true;
 });
