@@ -79,9 +79,12 @@ def test_small_groups_do_not_fail_a_gate(tmp_path):
 
 def test_chance_alone_fails_no_gate(tmp_path):
     table = write(decided(60).assign(d=lambda t: t.d | (t.index < 18)), tmp_path / "t.csv")
-    said = otfair("audit", table, *QUICK, "--fail-above", "difference=0.05", "--min-group", 5)
+    options = (*QUICK, "--fail-above", "difference=0.05", "--min-group", 5)
+    said = otfair("audit", table, *options)
     assert said.code == 0
-    assert "by no more than chance explains" in said.out
+    (status,) = otfair("audit", table, *options, "--json").data["statuses"]
+    assert status["beyond"]
+    assert not status["sure"]
 
 
 @pytest.mark.parametrize(
