@@ -31,9 +31,17 @@ class ArgumentError(ValueError):
 
 
 def to_tensor(
-    values: Array, name: str, *, ndim: int | None = None, device: torch.device | None = None
+    values: Array,
+    name: str,
+    *,
+    ndim: int | None = None,
+    device: torch.device | None = None,
+    copy: bool = True,
 ) -> Tensor:
-    """Return `values` as a finite float64 tensor, or say what is wrong with them."""
+    """Return `values` as a finite float64 tensor, or say what is wrong with them.
+
+    Without a copy, it may be the user's own memory: to read, and not to keep.
+    """
     columns = getattr(values, "columns", None)
     if not isinstance(values, Tensor):
         if issparse(values):
@@ -43,7 +51,8 @@ def to_tensor(
             if values.dtype.kind == "O":  # missing values of every kind become NaN
                 values = np.frompyfunc(lambda v: np.nan if is_missing(v) else v, 1, 1)(values)
         try:
-            values = torch.from_numpy(np.array(values, dtype=np.float64, order="C"))
+            values = np.array(values, dtype=np.float64, order="C", copy=copy or None)
+            values = torch.from_numpy(values if values.flags.writeable else values.copy())
         except (TypeError, ValueError, OverflowError) as error:
             raise ArgumentError(
                 name,

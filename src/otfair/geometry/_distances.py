@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
+    from otfair.geometry._boxes import Boxes
     from otfair.geometry._geometry import Geometry
 
 LOWEST_EXPONENT = -700.0  # exp of less is denormal or zero, and slow
@@ -99,10 +100,16 @@ class SoftDistances:
     epsilon: float
     geometry: Geometry
     columns: TypedColumns
+    boxes: Boxes | None = None  # of the columns, where they are sooner than all pairs
 
     @classmethod
     def of(cls, geometry: Geometry, columns: TypedColumns, epsilon: float) -> SoftDistances:
         """One pass over the costs, in O(n K) memory."""
+        boxes = geometry.near(columns, epsilon)
+        if boxes is not None:
+            out = boxes.soft(geometry.row_points.numpy(), epsilon)
+            by_type = (epsilon * out)[:, geometry.row_index]
+            return cls(by_type, epsilon, geometry, columns, boxes)
         out = columns.weight.new_empty(columns.n_types, len(geometry.row_points))
         for start, stop, block in geometry.blocks(columns.points, 1 / epsilon):
             out[:, start:stop] = _soft_minimum_(block, columns)
@@ -136,6 +143,9 @@ class SoftDistances:
     @cached_property
     def _mean_cost(self) -> Tensor:
         out, weight = torch.zeros_like(self._point_values), self.columns.weight[:, None]
+        if self.boxes is not None:
+            mean, _ = self._near_shares(out)
+            return (mean * self.epsilon)[:, self.geometry.row_index].T
         for start, stop, share, cost in self._shares():
             out[:, start:stop].index_add_(0, self.columns.types, share.mul_(cost).mul_(weight))
         return (out * self.epsilon)[:, self.geometry.row_index].T
@@ -144,6 +154,8 @@ class SoftDistances:
         """Mass per unit of weight that each column person receives, (m,), of (n, K) by type."""
         mass = torch.zeros_like(self._point_values)  # (K, r)
         mass.index_add_(1, self.geometry.row_index, type_mass.T)
+        if self.boxes is not None:
+            return self.columns.to_people(self._near_shares(mass)[1])
         received = torch.zeros_like(self.columns.weight)  # (u,), per unit of weight
         for start, stop, share, _ in self._shares():
             received += share.mul_(mass[:, start:stop][self.columns.types]).sum(1)
@@ -165,6 +177,12 @@ class SoftDistances:
                 index.append(torch.stack([rows[i], people[j]]))
                 values.append(block[i, j])
         return _sparse(torch.cat(index, 1), torch.cat(values), self.geometry.shape)
+
+    def _near_shares(self, mass: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean costs over epsilon, (K, r), and what places get of a mass (K, r), (u,)."""
+        assert self.boxes is not None
+        rows, soft = self.geometry.row_points.numpy(), self._point_values / self.epsilon
+        return self.boxes.shares(rows, self.epsilon, soft.numpy(), mass.numpy())
 
     def _shares(self) -> Iterator[tuple[int, int, Tensor, Tensor]]:
         """Yield (start, stop, share of a type per unit of weight, cost / epsilon), both (u, b)."""
@@ -190,13 +208,16 @@ class NearestDistances:
     @classmethod
     def of(cls, geometry: Geometry, columns: TypedColumns) -> NearestDistances:
         """One pass over the costs, in O(n K) memory: the limit of soft distances at epsilon 0."""
+        index, boxes = geometry.row_index, geometry.near(columns, 0.0)
+        if boxes is not None:
+            out, where = boxes.nearest(geometry.row_points.numpy())
+            return cls(out[:, index].T, columns.person[where][:, index].T, columns)
         out = columns.weight.new_full((columns.n_types, len(geometry.row_points)), torch.inf)
         where = torch.zeros_like(out, dtype=torch.long)
         for start, stop, block in geometry.blocks(columns.points):
             for k, rows in columns.segments():
                 out[k, start:stop], least = block[rows].min(0)
                 where[k, start:stop] = least + rows.start
-        index = geometry.row_index
         return cls(out[:, index].T, columns.person[where][:, index].T, columns)
 
     @property

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from otfair._io.arrays import Array, check_weight, to_index, to_vector
 from otfair._io.settings import check_epsilon, check_real, check_scale
+from otfair.geometry._boxes import Boxes, Metric, boxes_of
 from otfair.geometry._distances import NearestDistances, SoftDistances, TypedColumns
 from otfair.geometry.costs._cost import BLOCK_ENTRIES
 
@@ -60,6 +61,34 @@ class Geometry(ABC):
     @abstractmethod
     def _blocks(self, columns: Tensor, factor: float) -> Callable[[int, int], Tensor]:
         """Return a function that gives unscaled costs times `factor`, row points start to stop."""
+
+    def _metric(self) -> Metric | None:
+        """Return what costs increase with, where boxes of people have bounds on them."""
+        return None
+
+    def _column_places(self, columns: Tensor) -> Tensor:
+        """Return where column points are, as numbers of the metric's places."""
+        return columns
+
+    def near(self, columns: TypedColumns, epsilon: float) -> Boxes | None:
+        """Return some places in boxes, where that is sooner than all pairs.
+
+        Parameters
+        ----------
+        columns : TypedColumns
+            The places.
+        epsilon : float
+            Smoothing of the distances that are asked for; 0 for nearest ones.
+
+        Returns
+        -------
+        Boxes or None
+            None where blocks of all pairs are as good.
+        """
+        return boxes_of(
+            self._metric(), self.row_points.numpy(), self._column_places(columns.points).numpy(),
+            columns.types.numpy(), columns.weight.numpy(), columns.n_types, epsilon,
+        )  # fmt: skip
 
     def blocks(
         self, columns: Tensor | None = None, factor: float = 1.0

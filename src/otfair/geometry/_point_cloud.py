@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import blake2b
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from otfair._io.arrays import Array, to_tensor
+from otfair.geometry._boxes import Metric
 from otfair.geometry._geometry import Geometry, Scale
 from otfair.geometry.costs import Cost, CostFunction, Points, as_cost
-from otfair.geometry.costs._cost import BLOCK_ENTRIES
+from otfair.geometry.costs._cost import BLOCK_ENTRIES, ROWS
 
 
 class PointCloud(Geometry):
@@ -56,8 +58,8 @@ class PointCloud(Geometry):
         cost: str | CostFunction | Cost = "euclidean",
         scale: Scale = "max",
     ):
-        rows = to_tensor(X, "X", ndim=2)
-        columns = rows if Y is None else to_tensor(Y, "Y", ndim=2, device=rows.device)
+        rows = to_tensor(X, "X", ndim=2, copy=False)  # chosen rows are a copy
+        columns = rows if Y is None else to_tensor(Y, "Y", ndim=2, device=rows.device, copy=False)
         if rows.shape[1] != columns.shape[1] or 0 in (*rows.shape, len(columns)):
             raise ValueError(
                 "`X` and `Y` must have the same features and not be empty; received shapes "
@@ -79,12 +81,27 @@ class PointCloud(Geometry):
         there = self._column_points[columns]
         return self.cost.blocks(self._points, self.row_points, there, factor)
 
+    def _metric(self) -> Metric | None:
+        if self.cost.order is None or self.device.type != "cpu":
+            return None
+        multiple = self.cost.multiple_of_square
+        return Metric(
+            places=self._points.places.numpy(),
+            root=self.cost.order == 2 and multiple is None,
+            squares=self.cost.order == 2,
+            factor=(multiple or 1.0) / self.scale_,
+        )
+
+    def _column_places(self, columns: Tensor) -> Tensor:
+        return self._column_points[columns]
+
     def _max_cost(self) -> float:
         """Largest cost, leaving out pairs too near the centre to hold it (triangle inequality)."""
-        order, points = self.cost.order, self._points.centred
+        order, points, centre = self.cost.order, self._points.places, self._points.centre
         if order is None:
             return super()._max_cost()
-        radius = torch.linalg.vector_norm(points, order, dim=1)
+        parts = torch.split(points, ROWS)
+        radius = torch.cat([torch.linalg.vector_norm(x - centre, order, dim=1) for x in parts])
         r = radius[self.row_points].sort(descending=True)
         s = radius[self._column_points].sort(descending=True)
         rows, columns = self.row_points[r.indices], self._column_points[s.indices]
@@ -93,9 +110,9 @@ class PointCloud(Geometry):
             reach = int(torch.searchsorted(-s.values, r.values[start] - best))
             if reach == 0:
                 break
-            X = points[rows[start : start + step]]
-            for some in torch.split(columns[:reach], max(1, BLOCK_ENTRIES // step)):
-                best = max(best, float(torch.cdist(X, points[some], order).amax()))
+            X = points[rows[start : start + step]] - centre
+            for some in torch.split(columns[:reach], max(1, min(ROWS, BLOCK_ENTRIES // step))):
+                best = max(best, float(torch.cdist(X, points[some] - centre, order).amax()))
             start, step = start + step, min(8 * step, 512)
         return self.cost.of_distance(best)
 
@@ -103,8 +120,13 @@ class PointCloud(Geometry):
 def distinct_rows(X: Tensor) -> tuple[Tensor, Tensor]:
     """Return the first person of each distinct kind and, for each person, which kind they are."""
     kinds: dict[bytes, int] = {}
-    rows = np.ascontiguousarray((X + 0.0).cpu().numpy())  # + 0.0 turns -0.0 into 0.0
-    keys = rows.view(f"V{rows[0].nbytes}").ravel().tolist()  # each row's bytes
-    index = np.array([kinds.setdefault(key, len(kinds)) for key in keys])
+    # Rows are told apart by a hash of 16 bytes, as many wide rows would take too much memory.
+    index = np.array(
+        [
+            kinds.setdefault(blake2b(row, digest_size=16).digest(), len(kinds))
+            for part in torch.split(X, ROWS)
+            for row in np.ascontiguousarray((part + 0.0).cpu().numpy())  # -0.0 becomes 0.0
+        ]
+    )
     _, first = np.unique(index, return_index=True)
     return torch.as_tensor(first, device=X.device), torch.as_tensor(index, device=X.device)

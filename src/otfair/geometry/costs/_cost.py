@@ -5,12 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 BLOCK_ENTRIES = 2**20  # of the cost matrix held at once: 8 MiB
+ROWS = 2**10  # of places at once, as large pieces that come and go leave holes in memory
 
 
 @dataclass(frozen=True)
@@ -18,19 +20,26 @@ class Points:
     """Where distinct people are placed, and the same relative to their centre."""
 
     places: Tensor  # (q, p)
-    centred: Tensor  # (q, p); products of centred numbers cancel less
-    norms: Tensor  # (q,) squared norms of `centred`
+    centre: Tensor  # (p,)
+    norms: Tensor  # (q,) squared norms relative to it
 
     @classmethod
     def at(cls, places: Tensor) -> Points:
         """Centre the places, or say that their squares can't be computed."""
-        centred = places - places.mean(0)
-        norms = centred.square().sum(1)
-        if centred.any() and not 1e-280 < float(norms.max()) < torch.inf:
+        centre = places.mean(0)
+        parts = [(some - centre).square().sum(1) for some in torch.split(places, ROWS)]
+        norms = torch.cat(parts)
+        largest = float(norms.max())
+        if not 1e-280 < largest < torch.inf and (largest or (places != centre).any()):
             raise ValueError(
                 "the squares of the features overflow or vanish; rescale them, or standardise."
             )
-        return cls(places, centred, norms)
+        return cls(places, centre, norms)
+
+    @cached_property
+    def centred(self) -> Tensor:
+        """Places relative to their centre, (q, p), as products of centred numbers cancel less."""
+        return self.places - self.centre
 
 
 class Cost(ABC):
@@ -52,6 +61,11 @@ class Cost(ABC):
     @abstractmethod
     def between(self, X: Tensor, Y: Tensor) -> Tensor:
         """Return the cost from each of some places, (a, p), to each of some others, (b, p)."""
+
+    @property
+    def multiple_of_square(self) -> float | None:
+        """What the square of a distance is multiplied by; None where the cost is a distance."""
+        return None
 
     def of_distance(self, distance: float) -> float:
         """Return the cost of a distance by the norm of order `order`."""

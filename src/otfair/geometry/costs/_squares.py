@@ -23,6 +23,11 @@ class SquaresCost(Cost):
     order = 2
     multiple: ClassVar[float | None] = None  # of the square; None where the cost is the distance
 
+    @property
+    def multiple_of_square(self) -> float | None:
+        """What the square of a distance is multiplied by; None where the cost is a distance."""
+        return self.multiple
+
     def of_distance(self, distance: float) -> float:
         """Return the cost of a distance."""
         return distance if self.multiple is None else distance**2 * self.multiple

@@ -1,0 +1,179 @@
+"""Distances by boxes against those by all pairs: ordinary and hostile geometries, their limits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import otfair
+from otfair.geometry import _boxes
+from otfair.geometry._distances import NearestDistances, SoftDistances
+
+numba = pytest.importorskip("numba", reason="distances by boxes need Numba")
+
+COSTS = ["euclidean", "sqeuclidean", "cityblock", "cosine", "mahalanobis"]
+
+
+def by_boxes(monkeypatch, least: int = 0) -> None:
+    """Let boxes be used for however few people, and whether they pay or not."""
+    monkeypatch.setattr(_boxes, "LEAST_PAIRS", least)
+    monkeypatch.setattr(_boxes, "PAYS", 0.0)
+
+
+def hostile(kind: int, rng: np.random.Generator) -> np.ndarray:
+    """Return people who lie oddly."""
+    n, p = int(rng.integers(2, 400)), int(rng.integers(1, 150))
+    X = rng.normal(size=(n, p))
+    if kind == 1:  # all alike
+        X[:] = X[0]
+    if kind == 2:  # one far away
+        X[0] = 1e6
+    if kind == 3:  # categories, most of them rare
+        X = (rng.random((n, p)) < 0.02).astype(float) * rng.exponential(10, p)
+    if kind == 4:  # many twins
+        X = X[rng.integers(max(1, n // 20), size=n)]
+    if kind == 5:  # far from the origin, near each other
+        X = 1e7 + 1e-4 * X
+    if kind == 6:  # on a line
+        X = np.outer(rng.normal(size=n), rng.normal(size=p))
+    if kind == 7:  # of very different widths
+        X *= 10.0 ** rng.integers(-8, 8, p)
+    return X
+
+
+def of_types(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray, int]:
+    count = int(rng.integers(1, 6))
+    weight = np.where(rng.random(n) < 0.1, 0.0, rng.exponential(size=n) ** rng.integers(0, 4))
+    weight[0] = 1.0
+    return rng.integers(count, size=n), weight, count + int(rng.integers(2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(8))
+def test_boxes_agree_with_all_pairs(block, monkeypatch):
+    worst = 0.0
+    for seed in range(65 * block, 65 * (block + 1)):  # 520 in all
+        rng = np.random.default_rng(seed)
+        X = hostile(seed % 8, rng)
+        Y = None if rng.random() < 0.5 else hostile(seed % 8, rng)[:, : X.shape[1]]
+        if Y is not None and Y.shape[1] < X.shape[1]:
+            X = X[:, : Y.shape[1]]
+        cost, eps = COSTS[seed % 5], 10.0 ** rng.uniform(-4, 0)
+        if cost == "cosine":
+            X, Y = X + 1e-3, None if Y is None else Y + 1e-3
+        try:
+            geometry = otfair.PointCloud(X, Y, cost=cost)
+        except ValueError:  # squares that overflow or vanish
+            continue
+        types, weight, count = of_types(rng, geometry.shape[1])
+        plain = geometry.soft_distances(types, eps, weight, count)
+        exact = geometry.nearest_distances(types, weight, count)
+        mass = torch.as_tensor(rng.random(plain.values.shape))
+        with monkeypatch.context() as patched:
+            by_boxes(patched)
+            soft = SoftDistances.of(geometry, plain.columns, eps)
+            near = NearestDistances.of(geometry, plain.columns)
+        assert soft.boxes is not None
+        finite = plain.values.isfinite()
+        assert torch.equal(finite, soft.values.isfinite())
+        off = ((soft.values - plain.values)[finite].abs() / eps).max()
+        rounding = 1e-6 / eps if seed % 8 in (5, 7) else 1e-9 / eps  # of the plain pass
+        assert off <= 1e-3 + rounding, (seed, cost, float(off))
+        worst = max(worst, float(off))
+        torch.testing.assert_close(near.values, exact.values, rtol=1e-6, atol=1e-7)
+        # Whoever is said to be nearest is as near as the nearest one.
+        row = np.arange(geometry.shape[0])
+        for k in range(count):
+            if finite[:, k].all():
+                costs = geometry.cost_matrix()[row, near.person[:, k]]
+                torch.testing.assert_close(costs, exact.values[:, k], rtol=1e-6, atol=1e-7)
+                assert (types[near.person[:, k]] == k).all()
+        mass = torch.where(finite, mass, 0.0)
+        torch.testing.assert_close(soft.mean_cost, plain.mean_cost, rtol=3e-3, atol=1e-5)
+        got, want = soft.column_mass(mass), plain.column_mass(mass)
+        assert float((got - want).abs() @ torch.as_tensor(weight)) <= 3e-3 * float(mass.sum())
+    assert worst > 0 or block == 1
+
+
+def test_boxes_are_used_where_they_pay(monkeypatch):
+    rng = np.random.default_rng(0)
+    near = rng.normal(size=(3000, 2))  # of two features, few are near
+    noise = rng.normal(size=(3000, 60))  # of sixty without structure, all are about as far
+    monkeypatch.setattr(_boxes, "LEAST_PAIRS", 0)
+    types = rng.integers(2, size=3000)
+    assert otfair.PointCloud(near).soft_distances(types, 1e-3).boxes is not None
+    assert otfair.PointCloud(noise).soft_distances(types, 1e-1).boxes is None
+    cost = lambda X, Y: torch.cdist(X, Y)
+    assert otfair.PointCloud(near, cost=cost).soft_distances(types, 1e-3).boxes is None
+    monkeypatch.setattr(_boxes, "LEAST_PAIRS", 3000**2 + 1)
+    assert otfair.PointCloud(near).soft_distances(types, 1e-3).boxes is None
+
+
+def test_threads_change_no_digit_and_are_left_as_they_were(monkeypatch):
+    by_boxes(monkeypatch)
+    X = np.random.default_rng(0).normal(size=(2000, 3))
+    types = (X[:, 0] > 0).astype(int)
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            found.append(otfair.PointCloud(X).soft_distances(types, 1e-3))
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    assert torch.equal(found[0].values, found[1].values)
+    mass = torch.ones_like(found[0].values)
+    torch.testing.assert_close(found[0].column_mass(mass), found[1].column_mass(mass))
+
+
+def test_without_numba_all_pairs_are_gone_through(monkeypatch):
+    by_boxes(monkeypatch)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    assert otfair.PointCloud(X).soft_distances(np.arange(50) % 2, 1e-3).boxes is None
+
+
+def test_rows_and_merged_types_of_distances_by_boxes(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, types = rng.normal(size=(500, 3)), rng.integers(4, size=500)
+    plain = otfair.PointCloud(X)
+    plain.soft_distances(types, 1e-2)
+    by_boxes(monkeypatch)
+    cloud = otfair.PointCloud(X)
+    cloud.soft_distances(types, 1e-2)
+    some, union = rng.permutation(500)[:70], torch.tensor([0, 1, 1, 0])
+    mass = torch.as_tensor(rng.random((70, 2)))
+    for of in (lambda g: g.rows(some).merged(union, 2), lambda g: g.merged(union, 2).rows(some)):
+        a, b = (of(g)._cached_soft for g in (cloud, plain))
+        torch.testing.assert_close(a.values, b.values, rtol=0, atol=1e-5)
+        torch.testing.assert_close(a.mean_cost, b.mean_cost, rtol=3e-3, atol=1e-6)
+        torch.testing.assert_close(a.column_mass(mass), b.column_mass(mass), rtol=3e-3, atol=1e-4)
+
+
+def test_a_model_is_the_same_by_boxes(monkeypatch):
+    data = otfair.load_dataset("synthetic", n=600)
+    options = {"alpha": 0.5, "epsilon": 1e-2}
+    fit = lambda: otfair.OTFClassifier(**options).fit(
+        np.asarray(otfair.TableEncoder().fit_transform(data.X)), data.y,
+        sensitive_features=data.sensitive_features["sex"],
+    )  # fmt: skip
+    plain = fit()
+    by_boxes(monkeypatch)
+    np.testing.assert_allclose(fit().coef_, plain.coef_, rtol=1e-2, atol=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["adult", "bank", "dutch", "diabetes", "acs_income"])
+def test_boxes_agree_with_all_pairs_of_real_people(name, data_home, monkeypatch):
+    data = otfair.load_dataset(name, data_home, download=False)
+    some = np.random.default_rng(0).permutation(len(data.y))[:3000]
+    X = np.asarray(otfair.TableEncoder().fit_transform(data.X.iloc[some]))
+    cloud, types = otfair.PointCloud(X), np.asarray(data.y)[some]
+    plain, exact = cloud.soft_distances(types, 1e-3), cloud.nearest_distances(types)
+    by_boxes(monkeypatch)
+    soft = SoftDistances.of(cloud, plain.columns, 1e-3)
+    near = NearestDistances.of(cloud, plain.columns)
+    assert soft.boxes is not None
+    assert float((soft.values - plain.values).abs().max()) <= 1e-6
+    torch.testing.assert_close(near.values, exact.values, rtol=1e-9, atol=1e-12)
