@@ -485,3 +485,17 @@ def test_references_of_columns_and_of_crossed_ones(table):
         found = {d["attribute"]: d["reference"] for d in said.data["decisions"]}
         assert found["sex & origin"] == both
         assert found["sex"] == f"sex={sex}"
+
+
+def test_costs_that_look_free_are_explained_once(tmp_path):
+    rng = np.random.default_rng(0)
+    group, sex = rng.choice(["a", "b"], 400), rng.choice(["m", "f"], 400)
+    p = 0.1 + 0.4 * (group == "a") + 0.3 * (sex == "m") + 0.2 * rng.random(400)
+    x = rng.integers(2, size=400)  # all have twins
+    frame = pd.DataFrame({"g": group, "s": sex, "x": x, "p": p})
+    said = otfair(
+        "audit", write(frame, tmp_path / "t.csv"), "--score", "p", "--sensitive", "g",
+        "--sensitive", "s", "--no-bounded",
+    )  # fmt: skip
+    assert said.out.count("A cost this low does not mean") == 1
+    assert "Likewise, as the report says: demographic_parity, s.\n" in said.out

@@ -189,15 +189,23 @@ def _outcome(
     said += [f"sensitive: {say_kinds(sensitive)}", *(f"note: {note}" for note in notes)]
     shown = [column for column in SHOWN if column != "interval" or options.bootstrap]
     said += ["", text_table(summary[shown].rename(columns=SHOWN)), MEANING]
-    said += [
-        f"{f.notion}, {f.attribute}: {why}" for f in found.findings if (why := why_free(f.cost))
-    ]
+    said += _free(found)
     if options.output is not None:
         said += ["", f"report: {options.output}"]
     data = json.loads(found.to_json())
     data |= {"kinds": kind_names(sensitive)}
     data |= {"source": source, "worst": worst, "failed": failed}
     return Outcome("\n".join(said), data, TOO_UNFAIR if failed else 0)
+
+
+def _free(found: Audit) -> list[str]:
+    """Say why fairness looks free, in full of one finding, and of which others it does."""
+    reasons = {f"{f.notion}, {f.attribute}": why_free(f.cost) for f in found.findings}
+    (name, why), *others = [(name, why) for name, why in reasons.items() if why] or [("", "")]
+    said = [f"{name}: {why}"] if why else []
+    if others:
+        said += [f"Likewise, as the report says: {'; '.join(name for name, _ in others)}."]
+    return said
 
 
 def _labels(
