@@ -487,6 +487,7 @@ def test_references_of_columns_and_of_crossed_ones(table):
         assert found["sex"] == f"sex={sex}"
 
 
+@pytest.mark.slow
 def test_costs_that_look_free_are_explained_once(tmp_path):
     rng = np.random.default_rng(0)
     group, sex = rng.choice(["a", "b"], 400), rng.choice(["m", "f"], 400)

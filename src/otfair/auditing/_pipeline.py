@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -33,7 +34,8 @@ from otfair.metrics import draw_counts
 from otfair.notions import Notion, PredictiveParity
 from otfair.tables import Columns, as_columns, is_number, same_people
 
-LIBRARIES = ("otfair", "numpy", "scipy", "torch", "pandas", "scikit-learn")
+LIBRARIES = ("otfair", "numpy", "scipy", "torch", "pandas", "scikit-learn", "numba")
+MODULES = {"scikit-learn": "sklearn"}
 BOUNDED_PEOPLE = 3000  # up to which bounds take seconds
 
 
@@ -243,7 +245,7 @@ def audit(
             "control": [str(c.name) for c in data.controls],
             "continuous": [str(c.name) for c in data.columns if is_number(c.values)],
         },
-        versions={name: version(name) for name in LIBRARIES}
+        versions={name: version(name) for name in LIBRARIES if find_spec(MODULES.get(name, name))}
         | {"python": platform.python_version()},
         checksum=data.checksum,
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
