@@ -328,7 +328,7 @@ def test_other_endings_are_refused_before_the_work(table, tmp_path, monkeypatch,
 def test_a_report_is_no_csv(table, tmp_path):
     said = otfair("audit", table, *BASE, "-o", tmp_path / "r.csv")
     assert said.code == 2
-    assert "a report is .html, .pdf or .json; .csv is for --table alone" in said.err
+    assert "a report is .html, .pdf or .json; .csv is for --table of" in said.err
 
 
 def test_columns_that_are_nearly_numbers_are_noted(tmp_path):

@@ -41,6 +41,29 @@ def test_columns_of_one_table(folder, tmp_path):
     assert 0 < auc["values"][0]["value"] < 1
 
 
+@pytest.mark.slow
+def test_a_page_that_ends_in_pdf_is_one(folder, tmp_path):
+    path = tmp_path / "c.pdf"
+    said = otfair("compare", folder / "two.csv", "--score", "p,q", *BASE, "-o", path)
+    assert said.code == 0, said.err
+    assert path.read_bytes().startswith(b"%PDF")
+
+
+def test_a_pdf_without_a_browser_is_refused(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    command = ("compare", folder / "two.csv", "--score", "p,q", *BASE)
+    refused(otfair(*command, "-o", tmp_path / "c.pdf"), "by Chromium", ".html")
+
+
+@pytest.mark.parametrize("name", ["c.csv", "c.docx"])
+def test_a_page_of_another_kind_is_refused(folder, tmp_path, name):
+    command = ("compare", folder / "two.csv", "--score", "p,q", *BASE)
+    said = otfair(*command, "-o", tmp_path / name)
+    assert said.code == 2
+    assert ".html" in said.err
+    assert not (tmp_path / name).exists()
+
+
 def test_tables_are_matched_by_a_key(folder):
     command = ("compare", folder / "old.csv", folder / "new.csv", "--score", "p", *BASE)
     data = otfair(*command, "--id", "person", "--json").data

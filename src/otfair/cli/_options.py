@@ -150,6 +150,15 @@ def add_folder(parser: argparse.ArgumentParser, holds: str) -> None:
 # Options that do not go together
 
 
+def check_report(options: argparse.Namespace) -> None:
+    """Raise where a report is to be a table."""
+    if options.output is not None and options.output.suffix.lower() == ".csv":
+        raise UsageError(
+            f"-o {options.output}: a report is .html, .pdf or .json; .csv is for --table of "
+            "`otfair audit` alone"
+        )
+
+
 def check_label(options: argparse.Namespace, required: bool = False) -> None:
     """Raise where `--label` is missing: asked for, or needed by `--positive`."""
     if options.label is not None or getattr(options.table, "is_dataset", False):

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from otfair._io.arrays import ArgumentError
+from otfair._io.pdf import find_browser, to_pdf
 from otfair.auditing import Audit, Comparison, audit, compare_audits, comparison_sentences
 from otfair.cli._columns import (
     continuous_names,
@@ -40,6 +41,8 @@ def run(options: argparse.Namespace) -> Outcome:
     models = _models(tables, options.score)
     writing: Any = contextlib.nullcontext()
     if options.output is not None:  # what can't be written is said before the work is done
+        if options.output.suffix.lower() == ".pdf":
+            find_browser()
         writing = output_file(options.output, options.table, *options.others)
     with writing as part:
         audits = {name: _audited(table, score, options) for name, table, score in models}
@@ -50,8 +53,9 @@ def run(options: argparse.Namespace) -> Outcome:
                 f"--id {options.id}: {error.problem.removeprefix('is True, but ')}"
             ) from None
         if part is not None:
-            text = found.to_json() if part.suffix == ".json" else found.to_html()
-            part.write_bytes(text.encode())
+            kind = part.suffix.lower()
+            text = found.to_json() if kind == ".json" else found.to_html()
+            part.write_bytes(to_pdf(text) if kind == ".pdf" else text.encode())
     sensitive = read_sensitive(tables[0], options.sensitive)
     return _outcome(found, audits, [f"sensitive: {say_kinds(sensitive)}", *notes], options)
 
