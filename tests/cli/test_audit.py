@@ -467,7 +467,7 @@ def test_the_first_lines_say_who_is_worse_off_and_by_how_much(tmp_path):
     assert figures == [f"{figure:.3f}" for figure in want]
     (row,) = (line for line in lines if line.startswith("sex = 3 "))
     assert "? (" in row
-    assert "?: too few people to say" in lines
+    assert "?: rough, as too few people tell it" in lines
     plain = otfair("audit", table, "--score", "p", "--sensitive", "sex", "--bootstrap", 0).out
     assert "whether having p above 0.5 is good for people" in plain
     assert "precision" not in plain
