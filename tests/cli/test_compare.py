@@ -132,6 +132,12 @@ def test_what_changed_and_the_gate_on_it(folder, tmp_path):
     said = otfair("audit", first, *audit, "--baseline", better, "--fail-on-change")
     assert said.code == 0
     assert "No unfairness grew beyond chance." in said.out
+    # Of other groups there is nothing to judge, which is no pass.
+    turned = write(loans(1500).rename(columns={"sex": "se_x"}), tmp_path / "turned.csv")
+    other = ("--label", "granted", "--sensitive", "se_x", "--bootstrap", 30, "--score", "p")
+    refused(otfair("audit", turned, *other, *gate), "has nothing to judge", "same --sensitive")
+    said = otfair("audit", turned, *other, "--baseline", old)
+    assert "Nothing could be compared with p of first.csv" in said.out
     said = otfair("audit", first, *audit, *gate)
     assert said.code == 0
     assert "Both audits are of the same data" in said.out
