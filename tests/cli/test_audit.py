@@ -485,3 +485,28 @@ def test_references_of_columns_and_of_crossed_ones(table):
         found = {d["attribute"]: d["reference"] for d in said.data["decisions"]}
         assert found["sex & origin"] == both
         assert found["sex"] == f"sex={sex}"
+
+
+def test_sensitive_columns_may_come_with_commas(tmp_path):
+    frame = loans(200)
+    frame["a,b"] = frame["sex"]
+    table = write(frame, tmp_path / "t.csv")
+    options = ("--score", "p", "--bootstrap", 5, "--features", "age", "--json")
+    kinds = otfair("audit", table, *options, "--sensitive", "sex, age:continuous").data["kinds"]
+    assert kinds == {"sex": "groups", "age": "number"}
+    assert otfair("audit", table, *options, "--sensitive", "a,b").data["kinds"] == {"a,b": "groups"}
+    refused(otfair("audit", table, *options, "--sensitive", "sex,rase"), "no column 'rase'")
+
+
+def test_a_bounded_cost_of_nothing_beside_a_violation_is_explained(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"g": ["a", "b"] * 100, "x": rng.integers(0, 2, 200)})
+    frame["p"] = np.where(frame["g"] == "a", 0.3, 0.6)
+    table = write(frame, tmp_path / "t.csv")
+    said = otfair("audit", table, "--score", "p", "--sensitive", "g", "--bootstrap", 5)
+    assert (
+        "demographic_parity, g: A cost of 0 does not mean that the scores are fair: 16" in said.out
+    )
+    fair = write(frame.assign(p=0.4 + 0.1 * frame["x"] * (frame.index < 0)), tmp_path / "fair.csv")
+    said = otfair("audit", fair, "--score", "p", "--sensitive", "g", "--bootstrap", 5)
+    assert "A cost of 0" not in said.out

@@ -41,6 +41,19 @@ def test_columns_of_one_table(folder, tmp_path):
     assert 0 < auc["values"][0]["value"] < 1
 
 
+def test_what_a_gain_is_and_who_is_left_out_is_said(tmp_path):
+    frame = loans(300)
+    frame["q"] = (frame["p"] * 0.8).round(4)
+    frame["sex"] = frame["sex"].astype(object).replace("Female", "Fe\nmale")
+    frame.loc[:6, "sex"] = None
+    command = ("compare", write(frame, tmp_path / "t.csv"), "--score", "p,q", *BASE)
+    said = otfair(*command, "--favourable", 0).out
+    assert "note: 7 rows are left out of q: no value of 'sex'" in said
+    assert "A positive decision is unfavourable here: who gets one loses" in said
+    assert "(sex=Fe\\nmale), " in said
+    assert "A positive decision is favourable here" in otfair(*command, "--favourable", 1).out
+
+
 @pytest.mark.slow
 def test_a_page_that_ends_in_pdf_is_one(folder, tmp_path):
     path = tmp_path / "c.pdf"

@@ -65,8 +65,8 @@ def add_people(parser: argparse.ArgumentParser) -> Any:
     add("--positive", metavar="VALUE", help="the positive label; by default 1, yes, true or the "
         "last in order (it is said which)")  # fmt: skip
     add("--sensitive", metavar="COLUMN[:KIND]", action="append", required=True,
-        help="repeat for several; KIND is continuous or categorical, where the default is not "
-        "meant (text and up to 10 whole numbers are groups)")  # fmt: skip
+        help="several as A,B or one by one; KIND is continuous or categorical, where the default "
+        "is not meant (text and up to 10 whole numbers are groups)")  # fmt: skip
     add("--features", metavar="A,B", action="append",
         help="by default all other columns; may be repeated")  # fmt: skip
     add("--drop", metavar="A,B", action="append", default=[], help="not features")

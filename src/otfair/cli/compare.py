@@ -13,6 +13,7 @@ import pandas as pd
 
 from otfair._io.arrays import ArgumentError
 from otfair._io.pdf import find_browser, to_pdf
+from otfair._io.visible import visible
 from otfair.auditing import Audit, Comparison, audit, compare_audits, comparison_sentences
 from otfair.cli._columns import (
     continuous_names,
@@ -162,6 +163,7 @@ def _outcome(
     found: Comparison, audits: dict[str, Audit], notes: list[str], options: argparse.Namespace
 ) -> Outcome:
     names = [shown(name) for name in found.models]
+    notes = [*notes, *_left_out(audits)]
     said = [f"{' and '.join(names)}: {' and '.join(f'{n:,}' for n in found.people)} people", *notes]
     rows = []
     for f in found.figures:
@@ -172,9 +174,18 @@ def _outcome(
             row[f"{name} - {names[0]}"] = f"{d.value:+.3f}{ends}{' *' * beyond}"
         rows.append(row)
     said += ["", text_table(pd.DataFrame(rows)), "* beyond chance (5 %, Holm's correction)", ""]
-    said += comparison_sentences(found)
+    said += map(visible, comparison_sentences(found))
     if options.output is not None:
         said += ["", f"report: {options.output}"]
     data = json.loads(found.to_json()) | {"sentences": comparison_sentences(found)}
     data["worst"] = {name: one.worst for name, one in audits.items()}
     return Outcome("\n".join(said), data)
+
+
+def _left_out(audits: dict[str, Audit]) -> list[str]:
+    """Say of each model whose rows have no part in it."""
+    return [
+        f"note: {n} {'row is' if n == 1 else 'rows are'} left out of {shown(name)}: {why}"
+        for name, one in audits.items()
+        for why, n in one.record.dropped.items()
+    ]

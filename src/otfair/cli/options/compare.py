@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--label", metavar="COLUMN", help="the outcome; two values")
     add("--positive", metavar="VALUE", help="the positive label")
     add("--sensitive", metavar="COLUMN[:KIND]", action="append", required=True,
-        help="repeat for several; KIND is continuous or categorical")  # fmt: skip
+        help="several as A,B or one by one; KIND is continuous or categorical")  # fmt: skip
     add("--id", metavar="COLUMN", help="says who is who in several tables; people who are not in "
         "all of them are left out")  # fmt: skip
     add("--weight", metavar="COLUMN", help="how many people each row stands for")
