@@ -204,3 +204,15 @@ def test_a_gap_beyond_chance_is_told_though_rates_are_rough():
     assert few[0] == "g: too few people to compare groups"
     alike = t.assign(p=[1] * 30 + [0] * 30 + [1] * 27 + [0] * 33)
     assert said(alike, favourable=1)[0] == "g: too few people to compare groups"
+
+
+def test_no_difference_and_a_difference_of_one():
+    t = pd.DataFrame({"g": ["a"] * 1000 + ["b"] * 1000, "p": [1, 0, 0, 0] * 500})
+    title, gap, chance = said(t, favourable=1)
+    assert title == "g: no difference between groups"
+    assert gap.startswith("Of 1000 people with g = a, as many get the favourable")
+    assert chance.startswith("This does not prove that there is none: between groups of these")
+    t.loc[0, "p"] = 0
+    for favourable, words in ((1, "1 fewer gets the fav"), (0, "1 more gets the unfav"),
+                              (None, "1 fewer has p = 1 than")):  # fmt: skip
+        assert words in said(t, favourable=favourable)[1]
