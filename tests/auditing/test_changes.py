@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 import otfair
 from otfair.auditing._baseline import Key, read_baseline
-from otfair.auditing._changes import _change, holm
+from otfair.auditing._changes import Change, _change, change_sentence, holm
 from otfair.metrics import Estimate
 
 approx = pytest.approx
@@ -253,3 +253,12 @@ def test_what_is_no_audit_is_refused(tmp_path, text, part):
 def test_a_baseline_that_is_not_there(tmp_path):
     with pytest.raises(ValueError, match="can't be read"):
         read_baseline(tmp_path / "nope.json")
+
+
+def test_names_of_attributes_are_left_as_they_are():
+    figure = Estimate(0.5, 0.4, 0.6)
+    change = Change(
+        attribute="age_band", group="age_band=20_30", figure="selection_rate", notion="",
+        before=figure, after=figure, difference=Estimate(0.0, -0.1, 0.1), p_value=1.0, beyond=False,
+    )  # fmt: skip
+    assert change_sentence(change).startswith("age_band=20_30, selection rate stayed from 0.500")

@@ -328,7 +328,7 @@ def test_other_endings_are_refused_before_the_work(table, tmp_path, monkeypatch,
 def test_a_report_is_no_csv(table, tmp_path):
     said = otfair("audit", table, *BASE, "-o", tmp_path / "r.csv")
     assert said.code == 2
-    assert "a report is .html, .pdf or .json; .csv is for --table alone" in said.err
+    assert "a report is .html, .pdf or .json; .csv is for --table of" in said.err
 
 
 def test_columns_that_are_nearly_numbers_are_noted(tmp_path):
@@ -467,7 +467,7 @@ def test_the_first_lines_say_who_is_worse_off_and_by_how_much(tmp_path):
     assert figures == [f"{figure:.3f}" for figure in want]
     (row,) = (line for line in lines if line.startswith("sex = 3 "))
     assert "? (" in row
-    assert "?: too few people to say" in lines
+    assert "?: rough, as too few people tell it" in lines
     plain = otfair("audit", table, "--score", "p", "--sensitive", "sex", "--bootstrap", 0).out
     assert "whether having p above 0.5 is good for people" in plain
     assert "precision" not in plain
@@ -500,3 +500,28 @@ def test_costs_that_look_free_are_explained_once(tmp_path):
     )  # fmt: skip
     assert said.out.count("A cost this low does not mean") == 1
     assert "Likewise, as the report says: demographic_parity, s.\n" in said.out
+
+
+def test_sensitive_columns_may_come_with_commas(tmp_path):
+    frame = loans(200)
+    frame["a,b"] = frame["sex"]
+    table = write(frame, tmp_path / "t.csv")
+    options = ("--score", "p", "--bootstrap", 5, "--features", "age", "--json")
+    kinds = otfair("audit", table, *options, "--sensitive", "sex, age:continuous").data["kinds"]
+    assert kinds == {"sex": "groups", "age": "number"}
+    assert otfair("audit", table, *options, "--sensitive", "a,b").data["kinds"] == {"a,b": "groups"}
+    refused(otfair("audit", table, *options, "--sensitive", "sex,rase"), "no column 'rase'")
+
+
+def test_a_bounded_cost_of_nothing_beside_a_violation_is_explained(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"g": ["a", "b"] * 100, "x": rng.integers(0, 2, 200)})
+    frame["p"] = np.where(frame["g"] == "a", 0.3, 0.6)
+    table = write(frame, tmp_path / "t.csv")
+    said = otfair("audit", table, "--score", "p", "--sensitive", "g", "--bootstrap", 5)
+    assert (
+        "demographic_parity, g: A cost of 0 does not mean that the scores are fair: 16" in said.out
+    )
+    fair = write(frame.assign(p=0.4 + 0.1 * frame["x"] * (frame.index < 0)), tmp_path / "fair.csv")
+    said = otfair("audit", fair, "--score", "p", "--sensitive", "g", "--bootstrap", 5)
+    assert "A cost of 0" not in said.out

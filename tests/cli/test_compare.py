@@ -41,6 +41,42 @@ def test_columns_of_one_table(folder, tmp_path):
     assert 0 < auc["values"][0]["value"] < 1
 
 
+def test_what_a_gain_is_and_who_is_left_out_is_said(tmp_path):
+    frame = loans(300)
+    frame["q"] = (frame["p"] * 0.8).round(4)
+    frame["sex"] = frame["sex"].astype(object).replace("Female", "Fe\nmale")
+    frame.loc[:6, "sex"] = None
+    command = ("compare", write(frame, tmp_path / "t.csv"), "--score", "p,q", *BASE)
+    said = otfair(*command, "--favourable", 0).out
+    assert "note: 7 rows are left out of q: no value of 'sex'" in said
+    assert "A positive decision is unfavourable here: who gets one loses" in said
+    assert "(sex=Fe\\nmale), " in said
+    assert "A positive decision is favourable here" in otfair(*command, "--favourable", 1).out
+
+
+@pytest.mark.slow
+def test_a_page_that_ends_in_pdf_is_one(folder, tmp_path):
+    path = tmp_path / "c.pdf"
+    said = otfair("compare", folder / "two.csv", "--score", "p,q", *BASE, "-o", path)
+    assert said.code == 0, said.err
+    assert path.read_bytes().startswith(b"%PDF")
+
+
+def test_a_pdf_without_a_browser_is_refused(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    command = ("compare", folder / "two.csv", "--score", "p,q", *BASE)
+    refused(otfair(*command, "-o", tmp_path / "c.pdf"), "by Chromium", ".html")
+
+
+@pytest.mark.parametrize("name", ["c.csv", "c.docx"])
+def test_a_page_of_another_kind_is_refused(folder, tmp_path, name):
+    command = ("compare", folder / "two.csv", "--score", "p,q", *BASE)
+    said = otfair(*command, "-o", tmp_path / name)
+    assert said.code == 2
+    assert ".html" in said.err
+    assert not (tmp_path / name).exists()
+
+
 def test_tables_are_matched_by_a_key(folder):
     command = ("compare", folder / "old.csv", folder / "new.csv", "--score", "p", *BASE)
     data = otfair(*command, "--id", "person", "--json").data
@@ -109,6 +145,12 @@ def test_what_changed_and_the_gate_on_it(folder, tmp_path):
     said = otfair("audit", first, *audit, "--baseline", better, "--fail-on-change")
     assert said.code == 0
     assert "No unfairness grew beyond chance." in said.out
+    # Of other groups there is nothing to judge, which is no pass.
+    turned = write(loans(1500).rename(columns={"sex": "se_x"}), tmp_path / "turned.csv")
+    other = ("--label", "granted", "--sensitive", "se_x", "--bootstrap", 30, "--score", "p")
+    refused(otfair("audit", turned, *other, *gate), "has nothing to judge", "same --sensitive")
+    said = otfair("audit", turned, *other, "--baseline", old)
+    assert "Nothing could be compared with p of first.csv" in said.out
     said = otfair("audit", first, *audit, *gate)
     assert said.code == 0
     assert "Both audits are of the same data" in said.out

@@ -77,6 +77,17 @@ def test_small_groups_do_not_fail_a_gate(tmp_path):
         assert otfair(*options, "--min-group", 100).code == 0, limit
 
 
+@pytest.mark.parametrize("limit", ["violation=0.05", "difference=0.05", "ratio=0.9"])
+def test_groups_that_are_all_small_fail_no_gate(tmp_path, limit):
+    frame = pd.DataFrame({"d": [1] * 45 + [0] * 15 + [1] * 12 + [0] * 48, "y": 0})
+    table = write(frame.assign(g=["a"] * 60 + ["b"] * 60), tmp_path / "t.csv")
+    options = ("audit", table, *QUICK, "--fail-above", limit)
+    assert otfair(*options).code == 3
+    said = otfair(*options, "--min-group", 61)
+    assert said.code == 0
+    assert "too few people to hold it against the limit" in said.out
+
+
 def test_chance_alone_fails_no_gate(tmp_path):
     table = write(decided(60).assign(d=lambda t: t.d | (t.index < 18)), tmp_path / "t.csv")
     options = (*QUICK, "--fail-above", "difference=0.05", "--min-group", 5)

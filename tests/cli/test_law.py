@@ -105,6 +105,11 @@ def test_groups_repeat_the_tables(table):
         (("--weight", "w"), "takes no --weight: it counts people", 2),
         (("--max-violation", "0"), "takes no --max-violation", 2),
         (("--cross", "gender,race_ethnicity"), "takes no --cross", 2),
+        (("--fail-above", "0"), "takes no --fail-above", 2),
+        (("--baseline", __file__), "takes no --baseline", 2),
+        (("--fail-on-change",), "takes no --fail-on-change", 2),
+        (("--card", "card.md"), "takes no --card", 2),
+        (("--threshold", "0.7"), "takes no --threshold", 2),
         (("--drop", "w"), "takes no --drop", 2),
         (("-o", "x.docx"), "must end in .html", 2),
         (("--exclude-below", ".01"), "--reason is empty", 1),
@@ -143,3 +148,14 @@ def test_missing_scores_are_an_error_or_left_out(table):
     assert "`--skip-unscored`" in said.err
     said = otfair(*options, "--skip-unscored")
     assert "5 people are left out" in said.out
+
+
+def test_a_score_that_names_call_bad_is_asked_about(table):
+    frame = pd.read_csv(table).rename(columns={"p": "p_default"})
+    frame.to_csv(table, index=False)
+    options = ("audit", table, "--score", "p_default", *ROLES, "--table", "four-fifths")
+    said = otfair(*options)
+    assert said.code == 2
+    assert "--favourable 0 if so, or --favourable 1" in said.err
+    assert "is at most 0.5" in otfair(*options, "--favourable", 0).out
+    assert "is above 0.5" in otfair(*options, "--favourable", 1).out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -21,6 +22,12 @@ DOCS = Path(__file__).parents[2] / "docs"
 @pytest.fixture(scope="module")
 def runs():
     return read_csv(DOCS / "results.csv")
+
+
+def test_reading_leaves_the_limit_of_values_as_it_was():
+    before = csv.field_size_limit()
+    read_csv(DOCS / "results.csv")
+    assert csv.field_size_limit() == before
 
 
 def test_every_number_on_the_page_comes_from_the_runs(runs):

@@ -29,7 +29,7 @@ SETTINGS = {  # that change what figures mean, and what to call them
     "outcome": "the positive outcome",
     "favourable": "the favourable decision",
     "weight": "the column of weights",
-    "columns_used": "the columns that people are compared by",
+    "columns_used": "the set of columns that people are compared by",
 }
 
 

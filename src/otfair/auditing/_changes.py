@@ -60,6 +60,11 @@ class Changes:
         return tuple(change for change in self.changes if change.beyond)
 
     @property
+    def judged(self) -> tuple[Change, ...]:
+        """The figures of unfairness among those that were compared."""
+        return tuple(change for change in self.changes if change.figure in UNFAIRNESS)
+
+    @property
     def worse(self) -> tuple[Change, ...]:
         """The unfairness that grew by more than chance explains."""
         return tuple(change for change in self.changes if change.worse)
@@ -169,8 +174,9 @@ def _row(change: Change) -> dict[str, Any]:
 
 
 def _sentences(changes: Changes) -> list[str]:
-    unfair = sum(change.figure in UNFAIRNESS for change in changes.changes)
-    total = len(changes.changes)
+    unfair, total = len(changes.judged), len(changes.changes)
+    if not total:
+        return [f"Nothing could be compared with {changes.since}.", *_differing(changes)]
     said = [
         f"{len(changes.beyond)} of {total} figures changed beyond chance since {changes.since}."
     ]
@@ -181,6 +187,12 @@ def _sentences(changes: Changes) -> list[str]:
     if not changes.worse:
         said.append("No unfairness grew beyond chance.")
     said += [change_sentence(change) for change in changes.beyond]
+    return said + _differing(changes)
+
+
+def _differing(changes: Changes) -> list[str]:
+    """Say how two audits differ in what they are of."""
+    said = []
     if changes.same_data:
         said.append("Both audits are of the same data: no difference between them is chance.")
     for name, (old, new) in changes.settings.items():
@@ -201,11 +213,11 @@ def _sentences(changes: Changes) -> list[str]:
 def change_sentence(change: Change) -> str:
     """Say how one figure changed."""
     value = change.difference.value
-    what = f"{change.group or change.attribute}, {change.notion or change.figure}"
-    what += " violation" * bool(change.notion)
+    figure = (change.notion or change.figure).replace("_", " ")
+    what = f"{change.group or change.attribute}, {figure}" + " violation" * bool(change.notion)
     moved = "rose" if value > 0 else "fell" if value < 0 else "stayed"
     ends = f"{change.difference.low:+.3f} to {change.difference.high:+.3f}"
-    said = f"{what.replace('_', ' ')} {moved} from {change.before.value:.3f} to "
+    said = f"{what} {moved} from {change.before.value:.3f} to "
     said += f"{change.after.value:.3f} ({value:+.3f}, {ends})"
     return said + (": worse." if change.worse else ".")
 

@@ -35,8 +35,12 @@ def measure_decisions(
     sizes = np.bincount(codes, minlength=len(names))
     present = np.flatnonzero(sizes).tolist()
     small = {g: is_small(int(sizes[g]), figures["selection_rate"][g], min_people) for g in present}
-    large = [g for g in present if not small[g]]
     good = rates["selection_rate"] if favourable != 0 else 1 - rates["selection_rate"]
+    large = [g for g in present if not small[g]]
+    if len(large) < 2:  # a gap that chance does not explain is told all the same
+        many = [g for g in present if sizes[g] >= min_people]
+        wide = _gap(names, good, many)
+        large = large if wide is None or wide.by_chance is not False else many
     if reference is None:
         against = max(large or present, key=lambda g: (good[0, g], sizes[g]))
     else:
@@ -53,7 +57,7 @@ def measure_decisions(
         return GroupDecisions(
             group=names[g],
             people=int(sizes[g]),
-            small=small[g],
+            small=g not in large,
             rates=own,
             difference={r: estimate(v[:, g] - v[:, against]) for r, v in rates.items()},
             ratio={r: _ratio(v[:, g], v[:, against]) for r, v in rates.items()},

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from otfair._io.arrays import ArgumentError
@@ -29,8 +30,17 @@ class Limit:
         check_real("bound", self.bound, 0, 1)
 
 
-def judge(findings: Iterable[Finding], limits: Sequence[Limit]) -> tuple[Status, ...]:
-    """Return how each finding stands to each limit that speaks of it."""
+def judge(
+    findings: Iterable[Finding],
+    limits: Sequence[Limit],
+    min_people: int = 1,
+    numbers: Collection[str] = (),
+) -> tuple[Status, ...]:
+    """Return how each finding stands to each limit that speaks of it.
+
+    None is surely beyond one where no two groups have `min_people`. The violation of an attribute
+    of `numbers` compares no groups.
+    """
     found = tuple(findings)
     names = {finding.notion for finding in found}
     for limit in limits:
@@ -41,20 +51,37 @@ def judge(findings: Iterable[Finding], limits: Sequence[Limit]) -> tuple[Status,
                 f"{', '.join(sorted(names))}. Ask for this notion too.",
             )
     return tuple(
-        _status(finding, limit)
+        _status(
+            finding,
+            limit,
+            (limit.criterion == "violation" and finding.attribute in numbers)
+            or _most_groups(finding.violation, min_people) > 1,
+        )
         for limit in limits
         for finding in found
         if limit.notion in ("", finding.notion)
     )
 
 
-def _status(finding: Finding, limit: Limit) -> Status:
+def _most_groups(violation: Violation, min_people: int) -> int:
+    """Return how many groups of so many people are compared with each other, at most."""
+    many = Counter(g.stratum for g in violation.groups if g.people >= min_people)
+    return max(many.values(), default=0)
+
+
+def _status(finding: Finding, limit: Limit, enough: bool) -> Status:
     figure, beyond, sure = _stands(finding.violation, limit)
+    few = limit.criterion != "violation" and finding.violation.too_few
     return Status(
-        criterion=limit.criterion, limit=limit.bound, notion=finding.notion,
-        attribute=finding.attribute, figure=figure, beyond=beyond, sure=sure,
-        too_few=limit.criterion != "violation" and finding.violation.too_few,
-    )  # fmt: skip
+        criterion=limit.criterion,
+        limit=limit.bound,
+        notion=finding.notion,
+        attribute=finding.attribute,
+        figure=figure,
+        beyond=beyond,
+        sure=sure and enough,
+        too_few=few or (beyond and not enough),
+    )
 
 
 def _stands(violation: Violation, limit: Limit) -> tuple[Estimate, bool, bool]:

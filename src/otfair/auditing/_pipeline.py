@@ -23,7 +23,7 @@ from otfair.auditing._groups import compare, read_notions, read_reference
 from otfair.auditing._limits import Limit, judge
 from otfair.auditing._neighbours import Neighbourhood
 from otfair.auditing._precision import measure_precision
-from otfair.auditing._reading import read
+from otfair.auditing._reading import AuditData, read
 from otfair.auditing._regions import find_regions
 from otfair.auditing._results import Finding, Record
 from otfair.auditing._violations import MIN_PEOPLE, measure_violation
@@ -243,7 +243,7 @@ def audit(
             "min_people": int(min_people),
             "notions": sorted({c.notion.name for c in comparisons}),
             "control": [str(c.name) for c in data.controls],
-            "continuous": [str(c.name) for c in data.columns if is_number(c.values)],
+            "continuous": _numbers(data),
         },
         versions={name: version(name) for name in LIBRARIES if find_spec(MODULES.get(name, name))}
         | {"python": platform.python_version()},
@@ -254,7 +254,7 @@ def audit(
     return Audit(
         findings=tuple(findings),
         decisions=tuple(decisions),
-        statuses=judge(findings, limits),
+        statuses=judge(findings, limits, min_people, _numbers(data)),
         curves=tuple(x for c in by_attribute.values() for x in curves(data, c.groups)),
         record=record,
         people=data,
@@ -265,6 +265,11 @@ def audit(
 def _all_names(*chosen: Columns) -> list[str | int]:
     """Return the columns that any of several settings names."""
     return [name for one in chosen for name in as_columns(one)]
+
+
+def _numbers(data: AuditData) -> list[str]:
+    """Return the attributes that are numbers."""
+    return [str(c.name) for c in data.columns if is_number(c.values)]
 
 
 def _check_settings(

@@ -41,7 +41,7 @@ def decision_tables(audit: Audit) -> list[str]:
     for decisions in audit.decisions:
         said += ["", text_table(_table(decisions))]
     if any(group.unsure for decisions in audit.decisions for group in decisions.groups):
-        said.append("?: too few people to say")
+        said.append("?: rough, as too few people tell it")
     return said
 
 

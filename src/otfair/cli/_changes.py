@@ -45,6 +45,14 @@ def with_changes(outcome: Outcome, found: Audit, options: argparse.Namespace) ->
     """Return what an audit says with what changed, where it was compared."""
     if found.changed is None:
         return outcome
+    if options.fail_on_change and not found.changed.judged:
+        from otfair.tables import TableError
+
+        raise TableError(
+            "--fail-on-change has nothing to judge: no violation or gap is in both this audit and "
+            f"--baseline {options.baseline}. Audit the same --sensitive columns and notions, in "
+            "groups that are large enough to say."
+        )
     lines = found.changed.sentences()
     more = [f"and {len(lines) - SHOWN} lines more, in the page and the JSON"]
     said = ["", "what changed:", *lines[:SHOWN], *(more if len(lines) > SHOWN else [])]

@@ -60,13 +60,13 @@ def named_columns(table: Table, given: Iterable[str], option: str) -> list[str]:
 
 
 def read_sensitive(table: Table, given: Iterable[str]) -> pd.DataFrame:
-    """Return sensitive columns given as "sex", "age:continuous" or "code:categorical".
+    """Return sensitive columns given as "sex", "age:continuous", "code:categorical" or "sex,race".
 
     A column whose name holds a colon is meant where the whole text is its name. A column of floats
     is a number; every other one, of text or whole numbers, is groups.
     """
     out: dict[str, Any] = {}
-    for text in given:
+    for text in _split_kinds(given, table.columns):
         name, _, kind = text.rpartition(":")
         if text in table.columns or not name:
             name, kind = text, ""
@@ -87,6 +87,15 @@ def read_sensitive(table: Table, given: Iterable[str]) -> pd.DataFrame:
                 "rare ones, or write :continuous behind its name if it holds numbers."
             )
     return pd.DataFrame(out)
+
+
+def _split_kinds(given: Iterable[str], columns: Iterable[str]) -> list[str]:
+    """Split "sex,age:continuous" at commas that are no part of a column's name."""
+    known, out = set(columns), []
+    for text in given:
+        whole = text in known or text.rpartition(":")[0] in known
+        out += [text] if whole else [part for p in text.split(",") if (part := p.strip())]
+    return out
 
 
 def continuous_names(sensitive: pd.DataFrame) -> list[str]:

@@ -15,6 +15,7 @@ import pandas as pd
 
 from otfair._io.arrays import ArgumentError
 from otfair._io.pdf import find_browser, to_pdf
+from otfair.auditing import guess_favourable
 from otfair.cli._columns import read_reference, require_columns, split_names
 from otfair.cli._options import Outcome, UsageError
 from otfair.cli._output import output_file, text_table
@@ -107,6 +108,11 @@ def _made(
     favourable: object = 1 if options.favourable is None else options.favourable
     if options.positive is not None:
         favourable = options.positive
+    elif options.favourable is None and guess_favourable("", options.score) == 0:
+        raise UsageError(
+            f"--score {options.score}: by its name it is bad for people, and a table of law counts "
+            "who is selected; say --favourable 0 if so, or --favourable 1 if it is good"
+        )
     frame = _worded(table.frame, {} if options.names is None else read_names(Path(options.names)))
     outcome, groups = frame[options.score], None
     if options.group is not None:

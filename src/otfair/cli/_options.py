@@ -65,8 +65,8 @@ def add_people(parser: argparse.ArgumentParser) -> Any:
     add("--positive", metavar="VALUE", help="the positive label; by default 1, yes, true or the "
         "last in order (it is said which)")  # fmt: skip
     add("--sensitive", metavar="COLUMN[:KIND]", action="append", required=True,
-        help="repeat for several; KIND is continuous or categorical, where the default is not "
-        "meant (text and up to 10 whole numbers are groups)")  # fmt: skip
+        help="several as A,B or one by one; KIND is continuous or categorical, where the default "
+        "is not meant (text and up to 10 whole numbers are groups)")  # fmt: skip
     add("--features", metavar="A,B", action="append",
         help="by default all other columns; may be repeated")  # fmt: skip
     add("--drop", metavar="A,B", action="append", default=[], help="not features")
@@ -148,6 +148,15 @@ def add_folder(parser: argparse.ArgumentParser, holds: str) -> None:
 
 
 # Options that do not go together
+
+
+def check_report(options: argparse.Namespace) -> None:
+    """Raise where a report is to be a table."""
+    if options.output is not None and options.output.suffix.lower() == ".csv":
+        raise UsageError(
+            f"-o {options.output}: a report is .html, .pdf or .json; .csv is for --table of "
+            "`otfair audit` alone"
+        )
 
 
 def check_label(options: argparse.Namespace, required: bool = False) -> None:

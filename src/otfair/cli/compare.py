@@ -12,6 +12,8 @@ from typing import Any
 import pandas as pd
 
 from otfair._io.arrays import ArgumentError
+from otfair._io.pdf import find_browser, to_pdf
+from otfair._io.visible import visible
 from otfair.auditing import Audit, Comparison, audit, compare_audits, comparison_sentences
 from otfair.cli._columns import (
     continuous_names,
@@ -40,6 +42,8 @@ def run(options: argparse.Namespace) -> Outcome:
     models = _models(tables, options.score)
     writing: Any = contextlib.nullcontext()
     if options.output is not None:  # what can't be written is said before the work is done
+        if options.output.suffix.lower() == ".pdf":
+            find_browser()
         writing = output_file(options.output, options.table, *options.others)
     with writing as part:
         audits = {name: _audited(table, score, options) for name, table, score in models}
@@ -50,8 +54,9 @@ def run(options: argparse.Namespace) -> Outcome:
                 f"--id {options.id}: {error.problem.removeprefix('is True, but ')}"
             ) from None
         if part is not None:
-            text = found.to_json() if part.suffix == ".json" else found.to_html()
-            part.write_bytes(text.encode())
+            kind = part.suffix.lower()
+            text = found.to_json() if kind == ".json" else found.to_html()
+            part.write_bytes(to_pdf(text) if kind == ".pdf" else text.encode())
     sensitive = read_sensitive(tables[0], options.sensitive)
     return _outcome(found, audits, [f"sensitive: {say_kinds(sensitive)}", *notes], options)
 
@@ -158,6 +163,7 @@ def _outcome(
     found: Comparison, audits: dict[str, Audit], notes: list[str], options: argparse.Namespace
 ) -> Outcome:
     names = [shown(name) for name in found.models]
+    notes = [*notes, *_left_out(audits)]
     said = [f"{' and '.join(names)}: {' and '.join(f'{n:,}' for n in found.people)} people", *notes]
     rows = []
     for f in found.figures:
@@ -168,9 +174,18 @@ def _outcome(
             row[f"{name} - {names[0]}"] = f"{d.value:+.3f}{ends}{' *' * beyond}"
         rows.append(row)
     said += ["", text_table(pd.DataFrame(rows)), "* beyond chance (5 %, Holm's correction)", ""]
-    said += comparison_sentences(found)
+    said += map(visible, comparison_sentences(found))
     if options.output is not None:
         said += ["", f"report: {options.output}"]
     data = json.loads(found.to_json()) | {"sentences": comparison_sentences(found)}
     data["worst"] = {name: one.worst for name, one in audits.items()}
     return Outcome("\n".join(said), data)
+
+
+def _left_out(audits: dict[str, Audit]) -> list[str]:
+    """Say of each model whose rows have no part in it."""
+    return [
+        f"note: {n} {'row is' if n == 1 else 'rows are'} left out of {shown(name)}: {why}"
+        for name, one in audits.items()
+        for why, n in one.record.dropped.items()
+    ]

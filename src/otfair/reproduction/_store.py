@@ -127,9 +127,12 @@ def read_store(path: Path) -> list[Result]:
 
 def read_csv(path: Path) -> list[Result]:
     """Read what `write_csv` wrote."""
-    csv.field_size_limit(10**8)
-    with path.open(newline="", encoding="utf-8") as file:
-        return [_unflat(row) for row in csv.DictReader(file)]
+    before = csv.field_size_limit(10**8)  # of the process, and left as it was
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            return [_unflat(row) for row in csv.DictReader(file)]
+    finally:
+        csv.field_size_limit(before)
 
 
 def _flat(result: Result) -> dict[str, Any]:

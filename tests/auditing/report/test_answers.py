@@ -190,3 +190,29 @@ def test_errors_are_told_only_where_enough_people_tell_them():
     assert not [text for text in answers(found)[0].sentences if text.startswith("Wrong")]
     assert audited(t, favourable=0).decisions[0].error_gap is not None
     assert audited(t).decisions[0].error_gap is None
+
+
+def test_a_gap_beyond_chance_is_told_though_rates_are_rough():
+    """Of 60 each 45 and 12: Fisher's exact test has p < 1e-8."""
+    t = pd.DataFrame({"g": ["a"] * 60 + ["b"] * 60, "p": [1] * 45 + [0] * 15 + [1] * 12 + [0] * 48})
+    title, gap, chance = said(t, favourable=1)
+    assert title == "g = b is worse off than g = a"
+    assert gap.endswith("550 fewer get the favourable decision (p = 1) than of 1000 with g = a: "
+                        "200 against 750.")  # fmt: skip
+    assert chance.startswith("This is more than chance explains")
+    few = said(t, favourable=1, min_people=61)
+    assert few[0] == "g: too few people to compare groups"
+    alike = t.assign(p=[1] * 30 + [0] * 30 + [1] * 27 + [0] * 33)
+    assert said(alike, favourable=1)[0] == "g: too few people to compare groups"
+
+
+def test_no_difference_and_a_difference_of_one():
+    t = pd.DataFrame({"g": ["a"] * 1000 + ["b"] * 1000, "p": [1, 0, 0, 0] * 500})
+    title, gap, chance = said(t, favourable=1)
+    assert title == "g: no difference between groups"
+    assert gap.startswith("Of 1000 people with g = a, as many get the favourable")
+    assert chance.startswith("This does not prove that there is none: between groups of these")
+    t.loc[0, "p"] = 0
+    for favourable, words in ((1, "1 fewer gets the fav"), (0, "1 more gets the unfav"),
+                              (None, "1 fewer has p = 1 than")):  # fmt: skip
+        assert words in said(t, favourable=favourable)[1]

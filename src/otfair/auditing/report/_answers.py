@@ -108,6 +108,8 @@ def _answer(audit: Audit, decisions: Decisions) -> Answer:
 
 def _title(audit: Audit, decisions: Decisions, gap: Gap) -> str:
     worst, best = _ends(decisions, gap)
+    if gap.difference.value == 0:
+        return f"{decisions.attribute}: no difference between groups"
     if gap.by_chance:
         return f"{decisions.attribute}: chance may explain the difference between groups"
     if audit.record.favourable is None:
@@ -134,6 +136,10 @@ def _in_people(audit: Audit, decisions: Decisions, gap: Gap) -> str:
         what = f"get the unfavourable decision ({decision})"
     of = _people(audit, gap)
     ours, theirs = round(ours * of), round(theirs * of)
+    if abs(ours - theirs) == 1:
+        what = {"get": "gets", "have": "has", "are": "is"}[what.split()[0]] + what[
+            what.index(" ") :
+        ]
     if ours == theirs:
         return f"Of {of} people with {worst}, as many {what} as of {of} with {best}: {ours}."
     return (
@@ -164,6 +170,8 @@ def _chance(audit: Audit, gap: Gap) -> str:
         for x in (gap.difference.low, gap.difference.high, gap.chance)
     )
     verdict = "Chance may explain it" if gap.by_chance else "This is more than chance explains"
+    if gap.difference.value == 0:
+        verdict = "This does not prove that there is none"
     return (
         f"{verdict}: between groups of these sizes, gaps of up to {most} in {of} come about by "
         f"chance. 95 % interval of the gap: {low} to {high}. {ratio}"

@@ -13,6 +13,11 @@ from otfair.auditing.report._page import _environment
 if TYPE_CHECKING:
     from otfair.auditing._comparison import Compared, Comparison, Move
 
+FAVOURABLE = (  # by what a positive decision is for people
+    "A positive decision is unfavourable here: who gets one loses, and who is spared gains.",
+    "A positive decision is favourable here: who gets one gains.",
+)
+
 
 def compared_page(found: Comparison) -> str:
     """Return the page of a comparison."""
@@ -32,6 +37,8 @@ def compared_page(found: Comparison) -> str:
 def comparison_sentences(found: Comparison) -> list[str]:
     """Say how models differ from the first, and who gains and who loses."""
     said = list(found.notes)
+    if found.moves and found.favourable is not None:
+        said.append(FAVOURABLE[found.favourable])
     for k, name in enumerate(found.models[1:]):
         wide = [f for f in found.figures if not f.group]
         differ = [f for f in wide if f.beyond[k]]
@@ -59,7 +66,7 @@ def _difference(f: Compared, k: int) -> str:
 def _moved(move: Move, found: Comparison) -> str:
     words = {1: ("gain", "lose"), 0: ("lose", "gain")}
     up, down = words.get(found.favourable, ("become positive", "become negative"))  # type: ignore[arg-type]
-    chance = "more than chance explains" if move.beyond else "which chance explains"
+    chance = "more than chance explains" if move.beyond else "which chance may explain"
     who = move.group or "all people"
     if not move.gained + move.lost:
         return f"Of {move.people:,} ({who}) nobody's decision changes."

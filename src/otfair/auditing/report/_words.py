@@ -58,6 +58,12 @@ def exactly(cost: Cost) -> str:
 
 def why_free(cost: Cost) -> str:
     """Say why unfair scores seem to cost nothing, and what they cost really; "" elsewhere."""
+    if cost.bounded and cost.moved and cost.distance is not None and cost.distance <= TWINS:
+        return (
+            f"A cost of 0 does not mean that the scores are fair: {percent(cost.moved)} of all "
+            "score must pass to other people. It is 0 as enough of them have a twin, alike in "
+            "every column compared, in another group."
+        )
     if not cost.looks_free or cost.piled is None:
         return ""
     twins = cost.to_twins

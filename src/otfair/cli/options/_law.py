@@ -9,7 +9,8 @@ from otfair.cli._options import UsageError, unit
 UNUSED = {  # options that mean nothing to a table of law
     "notion": "--notion", "control": "--control", "features": "--features", "drop": "--drop",
     "max_violation": "--max-violation", "max_difference": "--max-difference", "label": "--label",
-    "min_ratio": "--min-ratio", "cross": "--cross",
+    "min_ratio": "--min-ratio", "cross": "--cross", "fail_above": "--fail-above",
+    "baseline": "--baseline", "fail_on_change": "--fail-on-change", "card": "--card",
 }  # fmt: skip
 
 
@@ -33,11 +34,13 @@ def add_law(parser: argparse.ArgumentParser) -> None:
 
 def check_law(options: argparse.Namespace) -> None:
     """Raise where options mean nothing to a table of law."""
-    given = [
-        word for name, word in UNUSED.items() if getattr(options, name, None) not in (None, [])
-    ]
+    given = [word for name, word in UNUSED.items() if _is_given(getattr(options, name))]
     if given:
         raise UsageError(f"--table {options.law} takes no {given[0]}; leave it out")
+    if options.law == "ll144" and options.threshold != 0.5:
+        raise UsageError(
+            "--table ll144 takes no --threshold: its rule has the median of scores; leave it out"
+        )
     if options.weight is not None:
         raise UsageError(
             f"--table {options.law} takes no --weight: it counts people, and tests and bounds over "
@@ -49,3 +52,8 @@ def check_law(options: argparse.Namespace) -> None:
             if options.law != law and getattr(options, name):
                 option = f"--{name.replace('_', '-')}"
                 raise UsageError(f"{option} goes with --table {law}, not with {options.law}")
+
+
+def _is_given(value: object) -> bool:
+    """Whether an option was set: a limit of 0 was, too."""
+    return not (value is None or value is False or value == [])

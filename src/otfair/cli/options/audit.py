@@ -28,6 +28,7 @@ from otfair.cli._options import (
     add_reading,
     add_within,
     check_label,
+    check_report,
     count,
     report_file,
     unit,
@@ -86,10 +87,7 @@ def check(options: argparse.Namespace) -> None:
     if options.law is not None:
         check_law(options)
         return
-    if options.output is not None and options.output.suffix.lower() == ".csv":
-        raise UsageError(
-            f"-o {options.output}: a report is .html, .pdf or .json; .csv is for --table alone"
-        )
+    check_report(options)
     written = [path.resolve() for path in (options.card, options.output) if path is not None]
     if len(set(written)) < len(written):
         raise UsageError(f"--card and -o both name {options.card}; choose two files")

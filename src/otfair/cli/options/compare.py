@@ -12,10 +12,18 @@ same too, and it is told who gains and who loses. Prints what differs beyond cha
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from otfair.cli._inputs import InputFile
-from otfair.cli._options import add_reading, check_label, count, unit, whole, zero_or_one
+from otfair.cli._options import (
+    add_reading,
+    check_label,
+    check_report,
+    count,
+    report_file,
+    unit,
+    whole,
+    zero_or_one,
+)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--label", metavar="COLUMN", help="the outcome; two values")
     add("--positive", metavar="VALUE", help="the positive label")
     add("--sensitive", metavar="COLUMN[:KIND]", action="append", required=True,
-        help="repeat for several; KIND is continuous or categorical")  # fmt: skip
+        help="several as A,B or one by one; KIND is continuous or categorical")  # fmt: skip
     add("--id", metavar="COLUMN", help="says who is who in several tables; people who are not in "
         "all of them are left out")  # fmt: skip
     add("--weight", metavar="COLUMN", help="how many people each row stands for")
@@ -44,10 +52,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--bootstrap", type=count, default=200, metavar="N",
         help="resamples of people for intervals (default 200)")  # fmt: skip
     add("--seed", type=count, default=0, help="of resamples (default 0)")
-    add("-o", "--output", type=Path, metavar="FILE",
-        help="a page, or JSON if the name ends so; without it, the summary alone")  # fmt: skip
+    add("-o", "--output", type=report_file, metavar="FILE", help="the page: .html, .pdf (by "
+        "Chromium, where it is installed) or .json; without it, the summary alone")  # fmt: skip
 
 
 def check(options: argparse.Namespace) -> None:
     """Raise where options do not go together."""
+    check_report(options)
     check_label(options)
