@@ -525,3 +525,16 @@ def test_a_bounded_cost_of_nothing_beside_a_violation_is_explained(tmp_path):
     fair = write(frame.assign(p=0.4 + 0.1 * frame["x"] * (frame.index < 0)), tmp_path / "fair.csv")
     said = otfair("audit", fair, "--score", "p", "--sensitive", "g", "--bootstrap", 5)
     assert "A cost of 0" not in said.out
+
+
+def test_words_for_what_is_not_there_are_noted(tmp_path):
+    frame = loans(200).assign(sex=lambda t: np.where(t["sex"] == "Female", 2, 1))
+    words = tmp_path / "names.json"
+    words.write_text('{"sex": {"1": "men", "2": "women", "3": "others"}, "gender": {"1": "men"}}')
+    said = otfair(
+        "audit", write(frame, tmp_path / "t.csv"), "--score", "p", "--sensitive", "sex",
+        "--names", words, "--features", "age", "--bootstrap", 5,
+    )  # fmt: skip
+    assert "sex = women" in said.out
+    assert "note: --names has words for 'gender', no column of the table" in said.out
+    assert "note: --names has words for '3', which no row has in 'sex'" in said.out

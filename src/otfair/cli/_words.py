@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 
 from otfair.cli._columns import require_columns
-from otfair.tables import TableError, plain_text, read_table
+from otfair.tables import Table, TableError, plain_text, read_table
 
 MOST_BYTES = 10_000_000
+SHOWN = 3  # names in a note
 EXAMPLE = '{"sex": {"1": "men", "2": "women"}}'
 
 
@@ -40,3 +41,19 @@ def read_names(path: Path) -> dict[str, dict[str, str]]:
             "with the columns column, code and name."
         )
     return dict(found)
+
+
+def say_unused(names: dict[str, dict[str, str]], table: Table) -> list[str]:
+    """Say which columns and codes that have words are not in a table."""
+    absent = [column for column in names if column not in table.columns]
+    said = [f"--names has words for {_listed(absent)}, no column of the table"] if absent else []
+    for column in (c for c in names if c not in absent):
+        known = {plain_text(value) for value in table.frame[column].dropna().unique()}
+        unseen = [code for code in names[column] if code not in known]
+        if unseen:
+            said.append(f"--names has words for {_listed(unseen)}, which no row has in {column!r}")
+    return said
+
+
+def _listed(texts: list[str]) -> str:
+    return ", ".join(map(repr, texts[:SHOWN])) + (", ..." if len(texts) > SHOWN else "")

@@ -35,7 +35,7 @@ from otfair.cli._gates import audited_notions, check_needs, gate_notes, limits
 from otfair.cli._options import TOO_UNFAIR, Outcome
 from otfair.cli._output import output_file, text_table
 from otfair.cli._task import described, load, read_label, refuse_numbers, remarks
-from otfair.cli._words import read_names
+from otfair.cli._words import read_names, say_unused
 from otfair.tables import Table, TableError, positive_value
 
 SHOWN = {  # columns of the summary that are printed, and what to call them
@@ -82,6 +82,8 @@ def run(options: argparse.Namespace) -> Outcome:
     labels, outcome, notes = _labels(table.frame, options)
     kept = [c for c in features if c not in dropped]
     notes += [] if kept else [NO_DISTANCES]
+    names = {} if options.names is None else read_names(Path(options.names))
+    notes += say_unused(names, table)
     notes += gate_notes(options)
     crossed = [split_names([text], sensitive.columns) for text in options.cross]
     writing: Any = contextlib.nullcontext()
@@ -111,7 +113,7 @@ def run(options: argparse.Namespace) -> Outcome:
             favourable=options.favourable,
             reference=read_reference(options.reference, sensitive.columns, crossed),
             cross=crossed,
-            names=None if options.names is None else read_names(Path(options.names)),
+            names=names,
             min_people=options.min_group,
             limits=limits(options),
             verbose=True,
