@@ -29,6 +29,7 @@ LEAF = 32  # people in a box that is not divided
 LEAST_PAIRS = 2**27  # of rows and places, below which all pairs take about a second
 TRIED = 64  # rows by which it is told whether boxes pay
 PAYS = 2.0  # by which boxes and people visited must be fewer than all people
+MOST_COPIED = 2**30  # bytes of places that are put in the order of the tree
 PIECES = 64  # of the rows, for each thread
 ACCURACY = 1e-3  # share of epsilon by which soft distances may be off
 LEAST_SHARE = 1e-7  # of what goes to a type, that its far places may have together
@@ -71,7 +72,10 @@ class Boxes:
                 parts.append((start + a, stop + a, after + roots[-1], low, high))
                 roots[-1] += len(start)
         nodes = (np.concatenate(part) for part in zip(*parts))
-        self._people, self._weight = points[self.order], weight[self.order]
+        self._there, self._people = metric.places, points[self.order]
+        self._weight = weight[self.order]
+        if metric.places[0].nbytes * len(points) <= MOST_COPIED:  # who are near lie side by side
+            self._there, self._people = metric.places[self._people], np.arange(len(points))
         self._tree = (np.array(roots), *nodes)
         some = [weight[a:b] for a, b in pairwise(edges)]
         # Logs of the weight of each type, and of its least one.
@@ -114,7 +118,16 @@ class Boxes:
         out = np.empty((len(far), len(rows)))
         places, factor = self.metric.places, self.metric.factor / epsilon
         visits = self._kernels.soft_pass(
-            places, rows, self._people, self._weight, *self._tree, far, self._kind, factor, out
+            places,
+            rows,
+            self._there,
+            self._people,
+            self._weight,
+            *self._tree,
+            far,
+            self._kind,
+            factor,
+            out,
         )
         return out, visits
 
@@ -123,7 +136,7 @@ class Boxes:
         where = np.empty(out.shape, dtype=np.int64)
         places, factor = self.metric.places, self.metric.factor
         visits = self._kernels.nearest_pass(
-            places, rows, self._people, *self._tree, self._kind, factor, out, where
+            places, rows, self._there, self._people, *self._tree, self._kind, factor, out, where
         )
         return out, where, visits
 
@@ -134,7 +147,8 @@ class Boxes:
         mean, received = np.empty((len(far), len(rows))), np.zeros_like(self._weight)
         places, factor = self.metric.places, self.metric.factor / epsilon
         self._kernels.share_pass(
-            places, rows, self._people, self._weight, *self._tree, far, self._kind, factor,
+            places, rows, self._there, self._people, self._weight, *self._tree, far, self._kind,
+            factor,
             np.ascontiguousarray(soft), np.ascontiguousarray(mass), mean, received,
         )  # fmt: skip
         return mean, received

@@ -168,12 +168,26 @@ def first_leaf(x, node, start, stop, after, low, high, kind):  # type: ignore[no
 
 @compiled
 def soft_pass(  # type: ignore[no-untyped-def]
-    places, rows, people, weight, roots, start, stop, after, low, high, far, kind, factor, out
+    places,
+    rows,
+    there,
+    people,
+    weight,
+    roots,
+    start,
+    stop,
+    after,
+    low,
+    high,
+    far,
+    kind,
+    factor,
+    out,
 ):
     """Set -log sum w exp(-cost) of each row to each type, (K, b); return how many were visited.
 
-    `people` (u,) are the numbers of places in the tree's order, and `far` (K,) by how much a cost
-    must exceed the least one not to count.
+    `people` (u,) say where in `there` those of the tree are, in its order, and `far` (K,) by how
+    much a cost must exceed the least one not to count.
     """
     visits = 0
     for i in range(len(rows)):
@@ -186,7 +200,7 @@ def soft_pass(  # type: ignore[no-untyped-def]
             leaf = first_leaf(x, node, start, stop, after, low, high, kind)
             best = np.inf
             for j in range(start[leaf], stop[leaf]):
-                best = min(best, between(x, places[people[j]], best, kind))
+                best = min(best, between(x, there[people[j]], best, kind))
             least, total = cost_of(best, kind, factor), 0.0
             most = sum_of(least + far[k], kind, factor)
             while node < end:
@@ -196,7 +210,7 @@ def soft_pass(  # type: ignore[no-untyped-def]
                     continue
                 if after[node] == node + 1:
                     for j in range(start[node], stop[node]):
-                        found = between(x, places[people[j]], most, kind)
+                        found = between(x, there[people[j]], most, kind)
                         if found > most:
                             continue
                         cost = cost_of(found, kind, factor)
@@ -212,7 +226,7 @@ def soft_pass(  # type: ignore[no-untyped-def]
 
 @compiled
 def nearest_pass(  # type: ignore[no-untyped-def]
-    places, rows, people, roots, start, stop, after, low, high, kind, factor, out, where
+    places, rows, there, people, roots, start, stop, after, low, high, kind, factor, out, where
 ):
     """Set the least cost of each row to each type, and where in `people` it is, (K, b) each."""
     visits = 0
@@ -225,7 +239,7 @@ def nearest_pass(  # type: ignore[no-untyped-def]
                 continue
             leaf, best, who = first_leaf(x, node, start, stop, after, low, high, kind), np.inf, 0
             for j in range(start[leaf], stop[leaf]):
-                found = between(x, places[people[j]], best, kind)
+                found = between(x, there[people[j]], best, kind)
                 if found < best:
                     best, who = found, j
             while node < end:
@@ -235,7 +249,7 @@ def nearest_pass(  # type: ignore[no-untyped-def]
                     continue
                 if after[node] == node + 1 and node != leaf:
                     for j in range(start[node], stop[node]):
-                        found = between(x, places[people[j]], best, kind)
+                        found = between(x, there[people[j]], best, kind)
                         if found < best:
                             best, who = found, j
                     visits += stop[node] - start[node]
@@ -246,7 +260,7 @@ def nearest_pass(  # type: ignore[no-untyped-def]
 
 @compiled
 def share_pass(  # type: ignore[no-untyped-def]
-    places, rows, people, weight, roots, start, stop, after, low, high, far, kind, factor,
+    places, rows, there, people, weight, roots, start, stop, after, low, high, far, kind, factor,
     soft, mass, mean, received,
 ):  # fmt: skip
     """Set the mean cost from each row to each type, (K, b), and add what each place receives.
@@ -266,7 +280,7 @@ def share_pass(  # type: ignore[no-untyped-def]
                     continue
                 if after[node] == node + 1:
                     for j in range(start[node], stop[node]):
-                        found = between(x, places[people[j]], most, kind)
+                        found = between(x, there[people[j]], most, kind)
                         if found <= most:
                             cost = cost_of(found, kind, factor)
                             share = math.exp(own - cost)
