@@ -229,3 +229,13 @@ def _keep_mode(target: Path, part: Path) -> None:
 
 def _user() -> int:
     return os.geteuid() if hasattr(os, "geteuid") else 0
+
+
+def write_named(path: str | Path | None, text: str) -> str:
+    """Write text to a file as a whole, if one is named, and return it.
+
+    What UTF-8 can't hold, as names of files may, is written as an escape.
+    """
+    if path is not None:
+        write_bytes(Path(path), text.encode(errors="backslashreplace"))
+    return text

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from otfair._io.files import write_bytes
+from otfair._io.files import write_bytes, write_named
 from otfair._io.pdf import to_pdf
 from otfair._io.rendering import to_json
 from otfair.auditing._baseline import FORMAT, Figures, read_baseline
@@ -183,7 +183,7 @@ class Audit:
         }
         if self.changed is not None:
             found["changes"] = asdict(self.changed) | {"sentences": self.changed.sentences()}
-        return _written(path, to_json(found | {"record": asdict(self.record)}, indent=1))
+        return write_named(path, to_json(found | {"record": asdict(self.record)}, indent=1))
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Return the report, one page that needs nothing else, and write it if a file is named.
@@ -198,7 +198,7 @@ class Audit:
         str
             The page.
         """
-        return _written(path, page(self))
+        return write_named(path, page(self))
 
     def to_pdf(self, path: str | Path) -> None:
         """Write the report as PDF, which takes a Chromium on the machine.
@@ -228,7 +228,7 @@ class Audit:
         str
             The card.
         """
-        return _written(path, card(self, command))
+        return write_named(path, card(self, command))
 
     def log_mlflow(self, *, run_id: str | None = None, prefix: str = "") -> str:
         """Log figures as metrics, settings as parameters, and page and JSON as artifacts to MLflow.
@@ -253,13 +253,6 @@ class Audit:
 
     def _repr_html_(self) -> str:
         return notebook_cell(self)
-
-
-def _written(path: str | Path | None, text: str) -> str:
-    """Write a file as a whole, if one is named."""
-    if path is not None:
-        write_bytes(Path(path), text.encode())
-    return text
 
 
 def _row(finding: Finding) -> dict[str, object]:

@@ -16,7 +16,7 @@ from scipy.special import ndtr
 from scipy.stats import binomtest
 
 from otfair._io.arrays import ArgumentError
-from otfair._io.files import write_bytes
+from otfair._io.files import write_named
 from otfair._io.rendering import to_json
 from otfair.auditing._audit import Audit
 from otfair.auditing._changes import LEVEL, holm
@@ -131,7 +131,7 @@ class Comparison:
         str
             The JSON.
         """
-        return _written(path, to_json(asdict(self), indent=1))
+        return write_named(path, to_json(asdict(self), indent=1))
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Return a page that needs nothing else, and write it if a file is named.
@@ -146,7 +146,7 @@ class Comparison:
         str
             The page.
         """
-        return _written(path, compared_page(self))
+        return write_named(path, compared_page(self))
 
 
 def compare_audits(audits: Mapping[str, Audit], *, paired: bool | None = None) -> Comparison:
@@ -427,9 +427,3 @@ def _moves(
         for own in [[move for move in out if move.model == name]]
         for move, p in zip(own, holm(np.array([move.p_value for move in own])))
     ]
-
-
-def _written(path: str | Path | None, text: str) -> str:
-    if path is not None:
-        write_bytes(Path(path), text.encode())
-    return text

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from otfair._io.files import write_bytes
+from otfair._io.files import write_named
 from otfair._io.rendering import csv_text, to_json
 from otfair.law._bounds import ratio_bounds, shared_rates
 from otfair.law._counts import Categories, Counts
@@ -107,7 +107,7 @@ class LawTable:
         str
             The CSV. Text that a spreadsheet would run as a formula gets an apostrophe.
         """
-        return _written(path, csv_text(without_formulas(self.to_frame())[0]))
+        return write_named(path, csv_text(without_formulas(self.to_frame())[0]))
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return tables and record as JSON, and write it to a file if one is named.
@@ -125,7 +125,7 @@ class LawTable:
         tables = [{f: getattr(part, f) for f in ("name", "group", "unknown", "frame", "notes")}
                   for part in self.parts]  # fmt: skip
         found = {"rule": asdict(self.rule), "tables": tables, "record": asdict(self.record)}
-        return _written(path, to_json(found, indent=1))
+        return write_named(path, to_json(found, indent=1))
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Return one page that needs nothing else, and write it to a file if one is named.
@@ -142,18 +142,12 @@ class LawTable:
         """
         from otfair.law._page import page  # not sooner: it needs this file
 
-        return _written(path, page(self))
+        return write_named(path, page(self))
 
     def _repr_html_(self) -> str:
         from otfair.law._page import cell
 
         return cell(self)
-
-
-def _written(path: str | Path | None, text: str) -> str:
-    if path is not None:
-        write_bytes(Path(path), text.encode(errors="backslashreplace"))
-    return text
 
 
 def described(table: LawTable, title: str, file: dict[str, str]) -> LawTable:
