@@ -3,7 +3,8 @@
 from otfair.auditing._audit import Audit
 from otfair.auditing._baseline import Figures, read_baseline
 from otfair.auditing._changes import Change, Changes, compare_figures
-from otfair.auditing._comparison import Compared, Comparison, Move, compare_audits
+from otfair.auditing._compared import Compared, Comparison, Move
+from otfair.auditing._comparison import compare_audits
 from otfair.auditing._favourable import guess_favourable
 from otfair.auditing._features import NO_DISTANCES
 from otfair.auditing._limits import Limit

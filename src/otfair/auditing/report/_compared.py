@@ -11,7 +11,7 @@ from markupsafe import Markup
 from otfair.auditing.report._page import _environment
 
 if TYPE_CHECKING:
-    from otfair.auditing._comparison import Compared, Comparison, Move
+    from otfair.auditing._compared import Compared, Comparison, Move
 
 FAVOURABLE = (  # by what a positive decision is for people
     "A positive decision is unfavourable here: who gets one loses, and who is spared gains.",
