@@ -345,3 +345,31 @@ def test_a_sparse_product_is_the_same_by_either_way(filled: float, monkeypatch):
         monkeypatch.setattr(_semidual, "MOST_DENSE", most)
         got = _semidual._squares(rows, sparse.csr_array(M))
         np.testing.assert_allclose(got, want @ want.T, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_a_solution_nearby_tells_who_can_not_receive_too_much(dense: bool, monkeypatch):
+    if not dense:
+        monkeypatch.setattr(_near, "DENSE_PAIRS", 0)
+    rng = np.random.default_rng(3)
+    n = 80
+    X, groups = rng.normal(size=(n, 2)), rng.choice(["a", "b"], n)
+    h = np.where(groups == "a", 0.8, 0.5) + 0.2 * rng.random(n)
+    fair, people = otfair.DemographicParity().constraints(groups), otfair.PointCloud(X)
+    first = otfair.smooth_otf(h, people, fair, 0.02, bounded=True)
+    known = first.point.reference.received
+    sure = unsure = 0
+    for change in (0.01, 0.1, 0.5):
+        scores = np.clip(h * np.exp(change * rng.normal(size=n)), 1e-6, 1)
+        problem = first.problem.with_scores(scores)
+        point = _semidual.SemiDual(problem).at(first.mu + change * rng.normal(size=len(first.mu)))
+        most, exact = problem.most_received(point, known), problem.received(point).by_place
+        assert (most >= exact * (1 - 1e-12)).all()
+        above = most > problem.caps
+        np.testing.assert_allclose(most[above], exact[above], rtol=1e-12)
+        sure, unsure = sure + (most > exact * (1 + 1e-9)).sum(), unsure + (exact > 0).sum()
+        warm = otfair.smooth_otf(scores, people, fair, 0.02, bounded=True, init=first)
+        cold = otfair.smooth_otf(scores, people, fair, 0.02, bounded=True)
+        assert warm.value == pytest.approx(cold.value, abs=1e-7)
+        assert warm.fair_scores.max() <= 1.0 + 1e-8
+    assert 0 < sure < unsure  # some were read, and some were not

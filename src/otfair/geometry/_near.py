@@ -104,13 +104,20 @@ class NearPlaces:
             new._find(k, points)
         return new._measured()
 
-    def received(self, types: np.ndarray, mass: np.ndarray) -> np.ndarray:
-        """Mass that each open place gets, (u,), of a mass by row person for some types, (t, n)."""
+    def received(
+        self, types: np.ndarray, mass: np.ndarray, some: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Mass that each open place gets, (u,), of a mass by row person for some types, (t, n).
+
+        Where some places are marked, (u,), it is that of those, and of others zero.
+        """
         out = np.zeros_like(self.weight)
         for k, sent in zip(types, mass):
+            slots = self._places[k]
+            which = slice(None) if some is None else some[slots].nonzero()[0]
             by_point = np.bincount(self.rows, sent, self._left.shape[1])
             with np.errstate(all="ignore"):  # those left out would get more than there are numbers
-                out[self._places[k]] = self._pairs[k].send(by_point / self._left[k])
+                out[slots][which] = self._pairs[k].send(by_point / self._left[k], which)
         return np.where(self.open, out * self.weight, 0.0)
 
     def own(self, places: np.ndarray) -> sp.csr_array:

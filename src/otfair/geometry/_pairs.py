@@ -22,8 +22,8 @@ class Pairs(Protocol):
     def sum(self, weight: np.ndarray) -> np.ndarray:
         """Sum over places of weight (u,) times share, (r,)."""
 
-    def send(self, mass: np.ndarray) -> np.ndarray:
-        """Sum over row points of a mass (r,) times share, (u,)."""
+    def send(self, mass: np.ndarray, places: slice | np.ndarray) -> np.ndarray:
+        """Sum over row points of a mass (r,) times share, for some places."""
 
     def entries(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the pairs of some places: which of them, row point, and exponent."""
@@ -42,8 +42,8 @@ class AllPairs:
     def sum(self, weight: np.ndarray) -> np.ndarray:
         return np.asarray(weight @ self._share)
 
-    def send(self, mass: np.ndarray) -> np.ndarray:
-        return np.asarray(self._share @ mass)
+    def send(self, mass: np.ndarray, places: slice | np.ndarray) -> np.ndarray:
+        return np.asarray(self._share[places] @ mass)
 
     def entries(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         e = self.e[places]
@@ -69,9 +69,11 @@ class NearPairs:
         first = np.where(self._gone, 0.0, self._share.T @ weight)
         return np.asarray(first + self._anew_share.T @ weight)
 
-    def send(self, mass: np.ndarray) -> np.ndarray:
-        first = self._share @ np.where(self._gone, 0.0, mass)
-        return np.asarray(first + self._anew_share @ mass)
+    def send(self, mass: np.ndarray, places: slice | np.ndarray) -> np.ndarray:
+        first, anew = self._share, self._anew_share
+        if not isinstance(places, slice):
+            first, anew = first[places], anew[places]
+        return np.asarray(first @ np.where(self._gone, 0.0, mass) + anew @ mass)
 
     def entries(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         first, anew = self._first[places].tocoo(), self._anew[places].tocoo()

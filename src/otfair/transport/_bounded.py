@@ -19,7 +19,7 @@ from otfair.geometry import NearPlaces, SoftDistances
 from otfair.transport._moves import PlaceMoves
 from otfair.transport._newton import Newton
 from otfair.transport._problem import TransportProblem, to_numpy
-from otfair.transport._semidual import Point, Reference, Solved
+from otfair.transport._semidual import Point, Received, Reference, Solved
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +27,7 @@ ROUNDS = 200
 COARSE = 1e-3  # residual that ends a round, but the last ones
 NEGLIGIBLE = 1e-13  # share of a person's score that need not be followed to a place
 NEAR = 0.95  # of the bound, from which on people leave their type with those above it
+MORE = 1.25  # times as much as at a solution nearby, up to which places need no second look
 
 
 class BoundedProblem(TransportProblem):
@@ -92,9 +93,24 @@ class BoundedProblem(TransportProblem):
         logger.debug("%d people need near places of a type", short.sum())
         return BoundedProblem(self.plain, self.near.hold(self.shared, share, short), self.alone)
 
-    def received(self, point: Point) -> np.ndarray:
+    def received(self, point: Point) -> Received:
         """Mass that each place gets which is still in its type, (u,)."""
-        return self.near.received(self.shared, point.share[: len(self.shared)] * self.mass)
+        sent = point.share[: len(self.shared)] * self.mass
+        return Received(sent, self.near.received(self.shared, sent))
+
+    def most_received(self, point: Point, before: Received) -> np.ndarray:
+        """Return the same, or for places that stay below their bound more than that, (u,).
+
+        Of what a person sends to a type up to MORE times what it was goes where it went, up to MORE
+        times as much of it; and all the rest might go to any of the type's places.
+        """
+        sent = point.share[: len(self.shared)] * self.mass
+        rest = np.zeros(self.near.columns.n_types)
+        rest[self.shared] = np.maximum(sent - MORE * before.sent, 0.0).sum(1)
+        most = np.where(self.near.open, MORE * before.by_place + rest[self.near.types], 0.0)
+        unsure = most > self.caps
+        exact = self.near.received(self.shared, sent, unsure)
+        return np.where(unsure, exact, most)
 
     def excess(self, received: np.ndarray) -> np.ndarray:
         """By how much a mass of each place (u,) exceeds its bound, as a residual."""
@@ -161,16 +177,21 @@ def solve_bounded(
         if (known := problem.held(point)) is not problem:
             problem, init, reference = known, mu, None
             continue
-        received = problem.received(point)
-        excess = problem.excess(received)
+        before = point.reference.received
+        most = None if before is None else problem.most_received(point, before)
+        if most is None or (problem.excess(most) > method.tol).any():
+            before = problem.received(point)
+            most = before.by_place
+        excess = problem.excess(most)
         over = excess > method.tol
         logger.debug(
             "%d places of their own, %d more; residual %.1e, excess %.1e after %d evaluations",
             len(problem.alone), over.sum(), residual, excess.max(), count,
         )  # fmt: skip
+        point = replace(point, reference=replace(point.reference, received=before))
         init, reference = mu, point.reference
         if over.any():
-            places = (over | (received > NEAR * problem.caps)).nonzero()[0]
+            places = (over | (most > NEAR * problem.caps)).nonzero()[0]
             problem, method = problem.refine(places), rough
             init, reference = problem.extended(mu), None
         elif method is rough:

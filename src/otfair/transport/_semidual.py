@@ -23,6 +23,14 @@ FASTER, MOST_DENSE = 50, 2**25  # a dense product by how much, per entry, and it
 
 
 @dataclass(frozen=True)
+class Received:
+    """What people send to types at a point, and what of it each place in a type gets."""
+
+    sent: np.ndarray  # (K, n)
+    by_place: np.ndarray  # (u,)
+
+
+@dataclass(frozen=True)
 class Reference:
     """Shares at one mu, from which those at others nearby follow without exponentials."""
 
@@ -31,6 +39,7 @@ class Reference:
     shift: np.ndarray  # G'mu / tau by type, (K + a,)
     curvature: np.ndarray | None = None  # minus a Hessian nearby, (d, d)
     own: sp.csr_array | None = None  # p (a, n), of the types that are one place
+    received: Received | None = None  # at a point nearby
 
     def mean(self, values: np.ndarray) -> Vector:
         """Mean over types, by share, of one row (K,) or of several (d, K): (n,) or (d, n)."""
