@@ -9,7 +9,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
 DATA := $(wildcard ../shared/data)
 export OTFAIR_DATA_HOME ?= $(if $(DATA),$(abspath $(DATA)))
 
-.PHONY: install demo test test-fast test-all test-oldest fuzz lint bench bench-audit bench-boosting bench-training docs notebooks results clean
+.PHONY: install demo test test-fast test-all test-oldest fuzz lint bench bench-audit bench-busy bench-boosting bench-training docs notebooks results clean
 install: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
@@ -52,6 +52,9 @@ lint: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/bench_core.py
+
+bench-busy: $(STAMP)
+	$(BIN)/python benchmarks/bench_busy.py
 
 bench-audit: $(STAMP)
 	$(BIN)/python benchmarks/bench_audit.py

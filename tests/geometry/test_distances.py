@@ -292,12 +292,13 @@ def test_a_pass_holds_no_more_than_a_block_at_once(monkeypatch):
     monkeypatch.setattr(geometry_module, "BLOCK_ENTRIES", 500)
     case = Case(11)
     seen = []
-    blocks = case.geometry.blocks
-    monkeypatch.setattr(
-        case.geometry,
-        "blocks",
-        lambda *a: (seen.append(b[2].numel()) or b for b in blocks(*a)),
-    )
+    blocks = case.geometry._blocks
+
+    def counted(*given):
+        block = blocks(*given)
+        return lambda *ends: seen.append((b := block(*ends)).numel()) or b
+
+    monkeypatch.setattr(case.geometry, "_blocks", counted)
     D = case.soft()
     near = case.nearest()
     D.mean_cost  # noqa: B018

@@ -11,7 +11,6 @@ import importlib.util
 import logging
 import math
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -21,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from otfair._io.threads import usable_cpus
+from otfair._io.threads import shared
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +29,7 @@ LEAST_PAIRS = 2**27  # of rows and places, below which all pairs take about a se
 TRIED = 64  # rows by which it is told whether boxes pay
 PAYS = 2.0  # by which boxes and people visited must be fewer than all people
 MOST_COPIED = 2**30  # bytes of places that are put in the order of the tree
-PIECES = 64  # of the rows, for each thread
+PIECES = 128  # of the rows, at which threads work
 ACCURACY = 1e-3  # share of epsilon by which soft distances may be off
 LEAST_SHARE = 1e-7  # of what goes to a type, that its far places may have together
 
@@ -90,12 +89,12 @@ class Boxes:
 
     def soft(self, rows: np.ndarray, epsilon: float) -> Tensor:
         """Soft distances of rows (r,) to each type, over epsilon, (K, r)."""
-        found = _shared(partial(self._soft, epsilon=epsilon), rows)
+        found = _by_pieces(partial(self._soft, epsilon=epsilon), rows)
         return torch.as_tensor(np.concatenate([out for out, _ in found], 1))
 
     def nearest(self, rows: np.ndarray) -> tuple[Tensor, Tensor]:
         """Least costs of rows (r,) to each type, and the places where they are, (K, r) each."""
-        found = list(_shared(self._nearest, rows))
+        found = list(_by_pieces(self._nearest, rows))
         out, where = (np.concatenate([part[k] for part in found], 1) for k in (0, 1))
         return torch.as_tensor(out), torch.as_tensor(self.order[where])
 
@@ -106,7 +105,7 @@ class Boxes:
 
         `soft` (K, r) are the distances over epsilon, `mass` (K, r) is what rows send.
         """
-        found = _shared(partial(self._shares, epsilon=epsilon), rows, soft, mass)
+        found = _by_pieces(partial(self._shares, epsilon=epsilon), rows, soft, mass)
         received, means = np.zeros_like(self._weight), []
         for mean, part in found:
             received[self.order] += part
@@ -168,13 +167,8 @@ def boxes_of(
     return boxes if boxes.pay(rows, epsilon) else None
 
 
-def _shared(work: Callable[..., Any], rows: np.ndarray, *by_row: np.ndarray) -> Iterator[Any]:
-    """Do work on pieces of the rows, (r,) and (K, r), in as many threads as may run."""
-    threads = min(usable_cpus(), torch.get_num_threads())
-    ends = np.linspace(0, len(rows), PIECES * threads + 1).astype(int)
+def _by_pieces(work: Callable[..., Any], rows: np.ndarray, *by_row: np.ndarray) -> Iterator[Any]:
+    """Do work on pieces of the rows, (r,) and (K, r)."""
+    ends = np.linspace(0, len(rows), PIECES + 1).astype(int)
     pieces = [slice(a, b) for a, b in pairwise(ends) if b > a]
-    pool = ThreadPoolExecutor(threads)
-    try:
-        yield from pool.map(lambda p: work(rows[p], *(x[:, p] for x in by_row)), pieces)
-    finally:  # an interrupt waits for the pieces at hand alone
-        pool.shutdown(cancel_futures=True)
+    return shared(lambda p: work(rows[p], *(x[:, p] for x in by_row)), pieces)

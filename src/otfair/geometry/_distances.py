@@ -5,10 +5,10 @@ Maths: docs/derivation.md, section 5 (soft, epsilon > 0) and section 10 (nearest
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch import Tensor
@@ -16,6 +16,8 @@ from torch import Tensor
 if TYPE_CHECKING:
     from otfair.geometry._boxes import Boxes
     from otfair.geometry._geometry import Geometry
+
+Result = TypeVar("Result")
 
 LOWEST_EXPONENT = -700.0  # exp of less is denormal or zero, and slow
 LOOPED_TYPES = 256  # past this many types, segments are reduced in one call
@@ -110,9 +112,10 @@ class SoftDistances:
             out = boxes.soft(geometry.row_points.numpy(), epsilon)
             by_type = (epsilon * out)[:, geometry.row_index]
             return cls(by_type, epsilon, geometry, columns, boxes)
-        out = columns.weight.new_empty(columns.n_types, len(geometry.row_points))
-        for start, stop, block in geometry.blocks(columns.points, 1 / epsilon):
-            out[:, start:stop] = _soft_minimum_(block, columns)
+        found = geometry.each_block(
+            lambda _start, _stop, block: _soft_minimum_(block, columns), columns.points, 1 / epsilon
+        )
+        out = torch.cat(list(found), 1)
         return cls((epsilon * out)[:, geometry.row_index], epsilon, geometry, columns)
 
     def merged(self, union: Tensor, n_types: int) -> SoftDistances:
@@ -142,13 +145,17 @@ class SoftDistances:
 
     @cached_property
     def _mean_cost(self) -> Tensor:
-        out, weight = torch.zeros_like(self._point_values), self.columns.weight[:, None]
+        zero, weight = torch.zeros_like(self._point_values), self.columns.weight[:, None]
         if self.boxes is not None:
-            mean, _ = self._near_shares(out)
+            mean, _ = self._near_shares(zero)
             return (mean * self.epsilon)[:, self.geometry.row_index].T
-        for start, stop, share, cost in self._shares():
-            out[:, start:stop].index_add_(0, self.columns.types, share.mul_(cost).mul_(weight))
-        return (out * self.epsilon)[:, self.geometry.row_index].T
+
+        def mean_of(start: int, stop: int, share: Tensor, cost: Tensor) -> Tensor:
+            parts = share.mul_(cost).mul_(weight)
+            return zero[:, start:stop].clone().index_add_(0, self.columns.types, parts)
+
+        mean = torch.cat(list(self._each_share(mean_of)), 1)
+        return (mean * self.epsilon)[:, self.geometry.row_index].T
 
     def column_mass(self, type_mass: Tensor) -> Tensor:
         """Mass per unit of weight that each column person receives, (m,), of (n, K) by type."""
@@ -156,26 +163,32 @@ class SoftDistances:
         mass.index_add_(1, self.geometry.row_index, type_mass.T)
         if self.boxes is not None:
             return self.columns.to_people(self._near_shares(mass)[1])
-        received = torch.zeros_like(self.columns.weight)  # (u,), per unit of weight
-        for start, stop, share, _ in self._shares():
-            received += share.mul_(mass[:, start:stop][self.columns.types]).sum(1)
-        return self.columns.to_people(received)
+
+        def received(start: int, stop: int, share: Tensor, _cost: Tensor) -> Tensor:
+            return share.mul_(mass[:, start:stop][self.columns.types]).sum(1)
+
+        zero = torch.zeros_like(self.columns.weight)  # (u,), per unit of weight
+        return self.columns.to_people(sum(self._each_share(received), zero))
 
     def plan(self, type_mass: Tensor, threshold: float) -> Tensor:
         """Return the coupling (n, m), sparse, without entries up to `threshold` of a row's mass."""
         columns, point = self.columns, self.geometry.row_index
         people = torch.nonzero(columns.person_weight > 0).squeeze(1)
         member, weight = columns.member[people], columns.person_weight[people]
-        index, values = [], []
-        for start, stop, share, _ in self._shares():
-            senders = torch.nonzero((point >= start) & (point < stop)).squeeze(1)
+
+        def entries(
+            start: int, stop: int, share: Tensor, _cost: Tensor
+        ) -> list[tuple[Tensor, Tensor]]:
+            senders, found = torch.nonzero((point >= start) & (point < stop)).squeeze(1), []
             for rows in torch.split(senders, max(1, PLAN_ENTRIES // len(people))):
                 block = share[member][:, point[rows] - start].T * weight
                 block *= type_mass[rows][:, columns.types[member]]
                 least = threshold * type_mass[rows].sum(1)[:, None]
                 i, j = torch.nonzero(block > least, as_tuple=True)
-                index.append(torch.stack([rows[i], people[j]]))
-                values.append(block[i, j])
+                found.append((torch.stack([rows[i], people[j]]), block[i, j]))
+            return found
+
+        index, values = zip(*(part for parts in self._each_share(entries) for part in parts))
         return _sparse(torch.cat(index, 1), torch.cat(values), self.geometry.shape)
 
     def _near_shares(self, mass: Tensor) -> tuple[Tensor, Tensor]:
@@ -184,11 +197,15 @@ class SoftDistances:
         rows, soft = self.geometry.row_points.numpy(), self._point_values / self.epsilon
         return self.boxes.shares(rows, self.epsilon, soft.numpy(), mass.numpy())
 
-    def _shares(self) -> Iterator[tuple[int, int, Tensor, Tensor]]:
-        """Yield (start, stop, share of a type per unit of weight, cost / epsilon), both (u, b)."""
-        for start, stop, cost in self.geometry.blocks(self.columns.points, 1 / self.epsilon):
-            share = self._point_values[:, start:stop][self.columns.types].div_(self.epsilon)
-            yield start, stop, share.sub_(cost).clamp_min_(LOWEST_EXPONENT).exp_(), cost
+    def _each_share(self, work: Callable[[int, int, Tensor, Tensor], Result]) -> Iterator[Result]:
+        """Do work on starts, stops, shares of a type per weight, and costs / epsilon, (u, b)."""
+        values = self._point_values / self.epsilon
+
+        def on(start: int, stop: int, cost: Tensor) -> Result:
+            share = values[:, start:stop][self.columns.types]
+            return work(start, stop, share.sub_(cost).clamp_min_(LOWEST_EXPONENT).exp_(), cost)
+
+        return self.geometry.each_block(on, self.columns.points, 1 / self.epsilon)
 
     @cached_property
     def _point_values(self) -> Tensor:
@@ -214,10 +231,14 @@ class NearestDistances:
             return cls(out[:, index].T, columns.person[where][:, index].T, columns)
         out = columns.weight.new_full((columns.n_types, len(geometry.row_points)), torch.inf)
         where = torch.zeros_like(out, dtype=torch.long)
-        for start, stop, block in geometry.blocks(columns.points):
+
+        def nearest(start: int, stop: int, block: Tensor) -> None:
             for k, rows in columns.segments():
                 out[k, start:stop], least = block[rows].min(0)
                 where[k, start:stop] = least + rows.start
+
+        for _ in geometry.each_block(nearest, columns.points):
+            pass
         return cls(out[:, index].T, columns.person[where][:, index].T, columns)
 
     @property

@@ -10,7 +10,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -18,12 +18,17 @@ from torch import Tensor
 
 from otfair._io.arrays import Array, check_weight, to_index, to_vector
 from otfair._io.settings import check_epsilon, check_real, check_scale
+from otfair._io.threads import one_thread, shared
 from otfair.geometry._boxes import Boxes, Metric, boxes_of
 from otfair.geometry._distances import NearestDistances, SoftDistances, TypedColumns
 from otfair.geometry.costs._cost import BLOCK_ENTRIES
 
 Scale: TypeAlias = Literal["max", "mean", "median"] | float | None
 
+Result = TypeVar("Result")
+
+# There are as many blocks as threads can share, unless they would be small.
+LEAST_BLOCKS, LEAST_ENTRIES = 4, 2**16
 SAMPLED_PEOPLE = 4096  # of the rows and of the columns, for the median where there are more
 
 
@@ -61,6 +66,11 @@ class Geometry(ABC):
     @abstractmethod
     def _blocks(self, columns: Tensor, factor: float) -> Callable[[int, int], Tensor]:
         """Return a function that gives unscaled costs times `factor`, row points start to stop."""
+
+    @property
+    def _threaded(self) -> bool:
+        """Whether blocks may be made in several threads at once."""
+        return self.device.type == "cpu"
 
     def _metric(self) -> Metric | None:
         """Return what costs increase with, where boxes of people have bounds on them."""
@@ -102,20 +112,50 @@ class Geometry(ABC):
         factor : float, default=1.0
             What the costs are multiplied by.
 
-        Yields
-        ------
-        tuple of int, int, Tensor
+        Returns
+        -------
+        iterator of tuple of int, int, Tensor
             Start and stop among the row points, and their costs, (u, stop - start), which are the
             caller's to overwrite.
         """
+        return self.each_block(lambda *block: block, columns, factor)
+
+    def each_block(
+        self,
+        work: Callable[[int, int, Tensor], Result],
+        columns: Tensor | None = None,
+        factor: float = 1.0,
+    ) -> Iterator[Result]:
+        """Do work on blocks of scaled costs, some at a time.
+
+        Parameters
+        ----------
+        work : callable
+            What is done with a start, a stop and the costs between, as `blocks` has them, in one
+            of several threads.
+        columns : Tensor of shape (u,), optional
+            Column points; all by default.
+        factor : float, default=1.0
+            What the costs are multiplied by.
+
+        Returns
+        -------
+        iterator
+            What the work returned, block by block.
+        """
         if columns is None:
             columns = torch.arange(self.n_column_points, device=self.device)
-        step = max(1, BLOCK_ENTRIES // max(1, len(columns)))
+        n, u = len(self.row_points), max(1, len(columns))
+        step = max(1, min(BLOCK_ENTRIES // u, max(LEAST_ENTRIES // u, -(-n // LEAST_BLOCKS))))
         block = self._blocks(columns, factor / self.scale_)
-        for start in range(0, len(self.row_points), step):
-            stop = min(len(self.row_points), start + step)
-            yield start, stop, block(start, stop)
+        ends = [(start, min(n, start + step)) for start in range(0, n, step)]
 
+        def on(piece: tuple[int, int]) -> Result:
+            return work(*piece, block(*piece))
+
+        return shared(on, ends) if self._threaded else map(on, ends)
+
+    @one_thread()
     def soft_distances(
         self, types: Array, epsilon: float, sample_weight: Array = None, n_types: int | None = None
     ) -> SoftDistances:
@@ -147,6 +187,7 @@ class Geometry(ABC):
             self._cached_soft = soft
         return soft
 
+    @one_thread()
     def nearest_distances(
         self, types: Array, sample_weight: Array = None, n_types: int | None = None
     ) -> NearestDistances:
@@ -275,13 +316,13 @@ class Geometry(ABC):
         return check_scale(scale)
 
     def _max_cost(self) -> float:
-        return max(float(block.max()) for _, _, block in self.blocks())
+        return max(self.each_block(lambda _start, _stop, block: float(block.max())))
 
     def _mean_cost(self) -> float:
         rows = torch.bincount(self.row_index).to(torch.float64)
         columns = torch.bincount(self.column_index).to(torch.float64)
-        total = sum(float(columns @ b @ rows[i:j]) for i, j, b in self.blocks())
-        return total / (self.shape[0] * self.shape[1])
+        total = self.each_block(lambda i, j, block: float(columns @ block @ rows[i:j]))
+        return sum(total) / (self.shape[0] * self.shape[1])
 
     def _median_cost(self) -> float:
         some, columns = self.rows(_spaced(self.shape[0])), _spaced(self.shape[1])

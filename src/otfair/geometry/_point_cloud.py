@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from otfair._io.arrays import Array, to_tensor
+from otfair._io.threads import one_thread
 from otfair.geometry._boxes import Metric
 from otfair.geometry._geometry import Geometry, Scale
 from otfair.geometry.costs import Cost, CostFunction, Points, as_cost
@@ -51,6 +52,7 @@ class PointCloud(Geometry):
             [0., 1., 0.]], dtype=torch.float64)
     """
 
+    @one_thread()
     def __init__(
         self,
         X: Array,
@@ -80,6 +82,10 @@ class PointCloud(Geometry):
     def _blocks(self, columns: Tensor, factor: float) -> Callable[[int, int], Tensor]:
         there = self._column_points[columns]
         return self.cost.blocks(self._points, self.row_points, there, factor)
+
+    @property
+    def _threaded(self) -> bool:
+        return super()._threaded and self.cost.threaded
 
     def _metric(self) -> Metric | None:
         if self.cost.order is None or self.device.type != "cpu":

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from otfair._io.arrays import Array, to_index, to_tensor
+from otfair._io.threads import few_threads
 from otfair.geometry import Geometry
 from otfair.losses._factors import Factors
 from otfair.notions import (
@@ -272,7 +273,7 @@ class FairnessLoss(Factors, ABC):
     ) -> dict[str, Tensor]:
         """Return the penalty of each part, before any factor; that of all rows is called ""."""
         _check_shape(pred)
-        with torch.autocast(pred.device.type, enabled=False):
+        with few_threads(len(pred)), torch.autocast(pred.device.type, enabled=False):
             as_logit = self.pred_as_logit if pred_as_logit is None else pred_as_logit
             scores = _scores(pred, as_logit)
             people, rows = self._batch(features, sensitive, labels, index)

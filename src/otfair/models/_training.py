@@ -15,6 +15,7 @@ from scipy.special import expit
 from torch import Tensor, nn
 
 from otfair._io.progress import track
+from otfair._io.threads import few_threads
 from otfair.losses import FairnessLoss
 from otfair.metrics import Criterion, ViolationOf, criterion_of
 from otfair.models._balance import HALF_WITHIN, HALVINGS, TOLD, Balance, even_out
@@ -208,7 +209,8 @@ class Training:
 
         theta = np.zeros(self.X.shape[1] + 1) if start is None else start
         settings: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "callback": record}
-        with track(desc=f"alpha {alpha:g}", verbose=self.verbose, leave=False) as bar:
+        bar_of = track(desc=f"alpha {alpha:g}", verbose=self.verbose, leave=False)
+        with few_threads(len(self.y)), bar_of as bar:
             if not alpha or self.loss is None or not self.loss.widths or self.loss.smoothing:
                 found = minimize(objective, theta, **settings)
                 iterations = found.iterations

@@ -5,14 +5,17 @@ Maths: docs/derivation.md, sections 1, 6, 7 and 8.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, replace
-from typing import Any, TypeAlias
+from functools import wraps
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 import torch
 
 from otfair._io.arrays import Array, to_vector
 from otfair._io.settings import check_epsilon, check_flag
+from otfair._io.threads import few_threads
 from otfair.geometry import Geometry
 from otfair.notions import Constraints
 from otfair.transport._bounded import BoundedProblem, solve_bounded
@@ -29,8 +32,21 @@ from otfair.transport._status import TransportError
 Method: TypeAlias = Newton | Coordinate
 Solver: TypeAlias = Method | str
 Init: TypeAlias = Transport | Array | None
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+def _threaded(cost: Function) -> Function:
+    """Let a cost take as many threads as pay for its people."""
+
+    @wraps(cost)
+    def run(scores: Array, geometry: Geometry, *args: Any, **settings: Any) -> Any:
+        with few_threads(geometry.shape[0] if isinstance(geometry, Geometry) else 0):
+            return cost(scores, geometry, *args, **settings)
+
+    return cast(Function, run)
+
+
+@_threaded
 def exact_otf(
     scores: Array,
     geometry: Geometry,
@@ -83,6 +99,7 @@ def exact_otf(
     return _checked(_solve_exact(problem, problem.read_slack(slack), bounded), throw)
 
 
+@_threaded
 def smooth_otf(
     scores: Array,
     geometry: Geometry,
@@ -139,6 +156,7 @@ def smooth_otf(
     return _solve(problem, problem.read_slack(slack), method, init, throw)
 
 
+@_threaded
 def relaxed_otf(
     scores: Array,
     geometry: Geometry,
@@ -185,6 +203,7 @@ def relaxed_otf(
     return _solve(problem, relaxed, _solver(solver, options, bounded), init, throw)
 
 
+@_threaded
 def adjusted_otf(
     scores: Array,
     geometry: Geometry,

@@ -20,9 +20,9 @@ from otfair.notions import Constraints, check_existence
 from otfair.transport._moves import Moves, TypeMoves
 
 # With one entry or column per person. NumPy's for a batch on a CPU, as its calls cost least, and
-# tensors for more people, as they work on all cores, and on other devices.
+# tensors for more people, whose threads can be told to be one, and on other devices.
 Vector: TypeAlias = Any
-MAX_BATCH = 8192  # people in NumPy's arrays
+MAX_BATCH = 2048  # people in NumPy's arrays
 
 
 class TransportProblem:
@@ -106,7 +106,7 @@ class TransportProblem:
             warnings.warn(
                 "the only fair scores leave some types of people with none, so the smooth optimum "
                 "is not attained; allow a little `slack` to move away from that edge.",
-                stacklevel=4,
+                stacklevel=5,
             )
         return problem
 

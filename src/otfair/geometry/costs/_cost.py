@@ -53,6 +53,8 @@ class Cost(ABC):
     #: The norm by which the cost increases with the distance between places, if it does by one:
     #: the largest cost is then found sooner.
     order: ClassVar[int | None] = None
+    #: Whether blocks may be made in several threads at once.
+    threaded: ClassVar[bool] = True
 
     def place(self, points: Tensor, people: Tensor) -> Tensor:
         """Place distinct people, (q, p), where their features are, or by those of all `people`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import torch
 from torch import Tensor
@@ -18,6 +18,7 @@ CostFunction: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 class FunctionCost(Cost):
     """What a function says of two blocks of people."""
 
+    threaded: ClassVar[bool] = False  # which was not asked of it
     function: CostFunction  # of their features, (a, p) and (b, p), to (a, b)
 
     def between(self, X: Tensor, Y: Tensor) -> Tensor:
