@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+PEERS_STAMP := .venv/.installed-peers
 DOCS_STAMP := .venv/.installed-docs
 # Two processes of one thread each: threads of two processes wait for one another.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
@@ -9,7 +10,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
 DATA := $(wildcard ../shared/data)
 export OTFAIR_DATA_HOME ?= $(if $(DATA),$(abspath $(DATA)))
 
-.PHONY: install demo test test-fast test-all test-oldest fuzz lint bench bench-audit bench-busy bench-boosting bench-training docs notebooks results clean
+.PHONY: install demo test test-fast test-all test-oldest fuzz lint bench bench-audit bench-busy bench-peers bench-boosting bench-training docs notebooks results clean
 install: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
@@ -55,6 +56,15 @@ bench: $(STAMP)
 
 bench-busy: $(STAMP)
 	$(BIN)/python benchmarks/bench_busy.py
+
+# What others offer for the same work, then docs/performance.md from what was measured.
+bench-peers: $(PEERS_STAMP)
+	$(BIN)/python benchmarks/bench_peers.py
+	$(BIN)/python docs/performance.py
+
+$(PEERS_STAMP): $(STAMP)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[peers]'
+	touch $@
 
 bench-audit: $(STAMP)
 	$(BIN)/python benchmarks/bench_audit.py

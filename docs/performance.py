@@ -1,0 +1,141 @@
+"""Write the tables and figures of docs/performance.md from the runs that are committed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+DOCS = Path(__file__).parent
+PAGE, RUNS = DOCS / "performance.md", DOCS.parent / "benchmarks" / "peers.csv"
+FIGURE = DOCS / "_static" / "performance_growth.png"
+OURS = {"batch": "otfair, cold", "step": "otfair, OTFLoss after fit"}
+COLOURS = {
+    "otfair": "#0072b2", "products and exp alone": "#999999",
+    "POT, sinkhorn_log": "#d55e00", "geomloss, Sinkhorn": "#009e73",
+}  # fmt: skip
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the unit that suits it."""
+    if np.isnan(seconds):
+        return ""
+    if seconds < 0.1:
+        return f"{1e3 * seconds:.3g} ms"
+    return f"{seconds:.3g} s"
+
+
+def ratio(value: float) -> str:
+    """Return how many times as long, to two digits."""
+    return f"{value:.2g}" if value < 100 else f"{value:,.0f}".replace(",", " ")
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """Return a table in Markdown."""
+    lines = ["| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *rows)]
+    return "\n".join(lines)
+
+
+def compared(runs: pd.DataFrame, section: str) -> str:
+    """Return times, and how many times those of ours they are."""
+    some = runs[runs["section"] == section]
+    base = some.set_index("method")["seconds"][OURS[section]]
+    rows = [
+        [r.method, duration(r.seconds), ratio(r.seconds / base), r.note] for r in some.itertuples()
+    ]
+    return table(["", "time", "times ours", ""], rows)
+
+
+def passes(runs: pd.DataFrame) -> str:
+    """Return the times of passes, soft and nearest, as ratios to boxes."""
+    some = runs[runs["section"] == "pass"].set_index("method")["seconds"]
+    rows = []
+    for method, taken in some.items():
+        kind = "nearest" if "nearest" in str(method) else "soft"
+        base = next(t for m, t in some.items() if "boxes" in m and kind in m)
+        rows.append([str(method), duration(taken), ratio(taken / base)])
+    return table(["", "time", "times boxes"], rows)
+
+
+def fits(runs: pd.DataFrame) -> str:
+    """Return the times of fits, and what the models are worth at half the violation."""
+    rows = []
+    for r in runs[runs["section"] == "fit"].itertuples():
+        worth = ["", ""] if np.isnan(r.auc) else [f"{r.auc:.4f}", f"{r.violation:.4f}"]
+        rows.append([r.method, duration(r.seconds), *worth, r.note])
+    return table(["", "one fit", "test AUC", "test violation", ""], rows)
+
+
+def starts(runs: pd.DataFrame) -> str:
+    """Return the processor's time of imports and first answers."""
+    some = runs[runs["section"] == "startup"]
+    return table(["", "CPU"], [[f"`{r.method}`", duration(r.seconds)] for r in some.itertuples()])
+
+
+def exponents(runs: pd.DataFrame) -> str:
+    """Return by what power of the number of people each method grows."""
+    rows = []
+    for method, some in runs[runs["section"] == "growth"].groupby("method", sort=False):
+        last = some.iloc[-3:]
+        power = np.polyfit(np.log(last["people"]), np.log(last["seconds"]), 1)[0]
+        largest = some.iloc[-1]
+        rows.append([str(method), f"{largest.people}", duration(largest.seconds), f"{power:.2f}"])
+    return table(["", "people", "time", "power of n, last three sizes"], rows)
+
+
+def draw(runs: pd.DataFrame) -> Figure:
+    """Draw times against people, both by their logarithms."""
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    axes = figure.add_subplot()
+    for method, some in runs[runs["section"] == "growth"].groupby("method", sort=False):
+        axes.loglog(some["people"], some["seconds"], "o-", color=COLOURS[str(method)])
+        end = some.iloc[-1]
+        axes.annotate(
+            str(method), (end.people, end.seconds), xytext=(6, 0), textcoords="offset points",
+            va="center", color=COLOURS[str(method)],
+        )  # fmt: skip
+    axes.set_xlim(right=3e5)
+    axes.set_xticks([1e3, 1e4, 1e5], ["1000", "10 000", "100 000"])
+    axes.set_xlabel("people")
+    axes.set_ylabel("seconds, features to gradient")
+    axes.grid(alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def parts(runs: pd.DataFrame) -> dict[str, str]:
+    """Return what stands between the marks of the page."""
+    return {
+        "run": f"Made with `make bench-peers`: {runs['run'].iloc[0]}.",
+        "batch": compared(runs, "batch"), "step": compared(runs, "step"),
+        "pass": passes(runs), "growth": exponents(runs), "fit": fits(runs),
+        "startup": starts(runs),
+    }  # fmt: skip
+
+
+def filled(page: str, runs: pd.DataFrame) -> str:
+    """Return the page with its tables made anew."""
+    for name, text in parts(runs).items():
+        mark = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- end -->)", re.DOTALL)
+        assert mark.search(page), f"{PAGE.name} has no place for {name}"
+        page = mark.sub(lambda found, text=text: found[1] + text + found[2], page)
+    return page
+
+
+def read() -> pd.DataFrame:
+    """Return the rows, with empty notes as empty texts."""
+    return pd.read_csv(RUNS, dtype={"note": str}).fillna({"note": ""})
+
+
+def main() -> None:
+    """Fill the page, and draw the figure."""
+    runs = read()
+    PAGE.write_text(filled(PAGE.read_text("utf-8"), runs), "utf-8")
+    draw(runs).savefig(FIGURE, dpi=150)
+
+
+if __name__ == "__main__":
+    main()
