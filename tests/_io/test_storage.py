@@ -237,6 +237,7 @@ EMPTY = {"dtype": "F64", "shape": [0, 2**62, 2**62], "data_offsets": [0, 0]}
         (header({"__metadata__": metadata(version="1" * 5000)}), "its version is"),
         (header({"__metadata__": metadata(version=None)}), "its version is None"),
         (header({"__metadata__": metadata(sha256="")}), "checksum"),
+        (header({"__metadata__": metadata(note="mine")}), r"metadata \['note'\], which this"),
         (header({"__metadata__": {"format": "otfair", "version": "1"}}), "checksum"),
         (header({"__metadata__": metadata(), "a": HUGE}), "damaged"),
         (header({"__metadata__": metadata(), "a": EMPTY}), "damaged"),
@@ -261,6 +262,14 @@ def test_strange_files_are_refused(path, data, message):
     with pytest.raises(ValueError, match=message) as caught:
         read(path, KNOWN)
     assert str(path) in str(caught.value)
+
+
+def test_tensors_that_nothing_uses_are_refused(path):
+    tensors = {"more": torch.zeros(3)}
+    about = metadata(sha256=storage._digest("null", tensors))
+    path.write_bytes(safetensors.torch.save(tensors, about))
+    with pytest.raises(ValueError, match=r"tensors \['more'\], which this version does not know"):
+        read(path, KNOWN)
 
 
 def test_a_foreign_checkpoint_is_refused_before_it_is_read(path, monkeypatch):

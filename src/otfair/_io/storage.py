@@ -25,13 +25,14 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from otfair._io.checks import brief, check_fields, check_parts, one_line, read_json, require
+from otfair._io.checks import brief, check_fields, check_parts, one_line, read_json, refuse_unknown, require
 from otfair._io.files import write_bytes
 
 Known: TypeAlias = Mapping[str, type]  # the dataclasses that a file may hold, by name
 FilePath: TypeAlias = str | os.PathLike[str]
 
 FORMAT, VERSION = "otfair", 1
+METADATA = ("format", "version", "content", "sha256")
 STORABLE = {torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.bool}
 STORABLE |= {getattr(torch, f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)}
 LARGEST_HEADER = 100_000_000  # bytes; safetensors reads no more
@@ -68,7 +69,9 @@ def read(path: FilePath, known: Known) -> Any:
     """Read what `write` wrote; whatever else is there is a `ValueError`."""
     stored, tensors = _read(Path(path))
     with as_written(path):
-        return unpack(stored, known, tensors)
+        content = unpack(stored, known, tensors)
+        refuse_unknown("tensors", tensors, ())  # those that nothing has taken
+        return content
 
 
 def read_text(path: FilePath) -> Any:
@@ -89,6 +92,8 @@ def _read(path: Path) -> tuple[Any, dict[str, Tensor]]:
         metadata = _metadata(path, file.read(length))
         file.seek(0)
         data = file.read()
+    with as_written(path):
+        refuse_unknown("metadata", metadata, METADATA)
     text, digest = str(metadata.get("content")), metadata.get("sha256")
     try:
         tensors = safetensors.torch.load(data)
