@@ -280,9 +280,7 @@ def test_people_as_far_from_all_types_as_others_are_one_to_the_program(notion, s
     monkeypatch.setattr(exact, "_program", counted)
     monkeypatch.setattr(exact, "ALL_PAIRS", 0)
     t = otfair.exact_otf(h, geometry, constraints, slack=slack)
-    full = full_lp(
-        geometry.cost_matrix().numpy(), h, constraints.matrix, constraints.target, slack
-    )
+    full = full_lp(geometry.cost_matrix().numpy(), h, constraints.matrix, constraints.target, slack)
     assert full > 0.01
     assert t.value == pytest.approx(full, abs=1e-9)
     assert t.primal_value == pytest.approx(full, abs=1e-9)

@@ -25,7 +25,15 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from otfair._io.checks import brief, check_fields, check_parts, one_line, read_json, refuse_unknown, require
+from otfair._io.checks import (
+    brief,
+    check_fields,
+    check_parts,
+    one_line,
+    read_json,
+    refuse_unknown,
+    require,
+)
 from otfair._io.files import write_bytes
 
 Known: TypeAlias = Mapping[str, type]  # the dataclasses that a file may hold, by name

@@ -96,9 +96,7 @@ def _generate(problem: TransportProblem, unit: float) -> Transport:
     )
 
 
-def _merged(
-    D: np.ndarray, m: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+def _merged(D: np.ndarray, m: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Sum the mass of people with the same distances, if that leaves half of them at most.
 
     Returns distances, masses, and which of them each person is; None where nobody was summed.
