@@ -26,6 +26,11 @@ def rows(size: int) -> str:
     return "\n".join(row(rng) for _ in range(size // 12))
 
 
+def different(size: int) -> str:
+    rng = np.random.default_rng(0)
+    return "\n".join(f"{row(rng)}{rng.random()}" for _ in range(size // 30))
+
+
 def wide(size: int, columns: int) -> str:
     rng = np.random.default_rng(0)
     names = ",".join(f"c{j}" for j in range(columns))
@@ -52,6 +57,7 @@ HEADER = "p,y,sex,x"
 PERSON = "0.5,1,m,1"
 INPUTS = {
     "many rows": lambda size: f"{HEADER}\n{rows(size)}\n",
+    "nobody alike": lambda size: f"{HEADER}\n{different(size)}\n",
     "many columns": lambda size: wide(size, size // 1000),
     "columns of one name": lambda size: f"{HEADER}{twins(size, 'a')}\n{PERSON}{twins(size, 1)}\n",
     "commas alone": lambda size: HEADER + "," * size,
