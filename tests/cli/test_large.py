@@ -28,7 +28,7 @@ def rows(size: int) -> str:
 
 def different(size: int) -> str:
     rng = np.random.default_rng(0)
-    return "\n".join(f"{row(rng)}{rng.random()}" for _ in range(size // 30))
+    return "\n".join(f"{row(rng)},{rng.random():.4f},{rng.random():.4f}" for _ in range(size // 25))
 
 
 def wide(size: int, columns: int) -> str:
@@ -57,7 +57,7 @@ HEADER = "p,y,sex,x"
 PERSON = "0.5,1,m,1"
 INPUTS = {
     "many rows": lambda size: f"{HEADER}\n{rows(size)}\n",
-    "nobody alike": lambda size: f"{HEADER}\n{different(size)}\n",
+    "nobody alike": lambda size: f"{HEADER},v,w\n{different(size)}\n",
     "many columns": lambda size: wide(size, size // 1000),
     "columns of one name": lambda size: f"{HEADER}{twins(size, 'a')}\n{PERSON}{twins(size, 1)}\n",
     "commas alone": lambda size: HEADER + "," * size,
