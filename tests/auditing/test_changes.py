@@ -90,7 +90,7 @@ def test_what_got_worse_is_found_and_what_did_not_change_is_not(two):
     old, new = two
     changes = new.changes(old)
     assert {c.figure for c in changes.worse} == {"decision gap", "score gap", "violation"}
-    frame = changes.to_frame().set_index(["group", "figure"])
+    frame = changes.to_frame().set_index(["group", "figure"]).sort_index()
     assert frame.loc[("g=b", "selection_rate"), "beyond"]
     assert not frame.loc[("g=a", "selection_rate"), "beyond"]
     assert not frame.loc[("g=a", "mean score"), "beyond"]
