@@ -114,12 +114,14 @@ def commands(table: Path, model: Path) -> dict[str, list[object]]:
     }  # fmt: skip
 
 
-WIDE = ("audit", "fit")  # commands that are tried on many columns, a tenth as large, in every run
+OTHERS = [  # than `predict`, that are tried in every run, on tables a tenth as large
+    ("audit", "many columns"), ("fit", "many columns"), ("audit", "many rows"),
+]  # fmt: skip
 
 
 def pytest_generate_tests(metafunc):
     if "command" in metafunc.fixturenames:
-        some = [("predict", kind) for kind in INPUTS] + [(name, "many columns") for name in WIDE]
+        some = [("predict", kind) for kind in INPUTS] + OTHERS
         if metafunc.config.getoption("--exhaustive"):
             some = [(name, kind) for kind in INPUTS for name in commands(Path(), Path())]
         metafunc.parametrize(("command", "kind"), some)
