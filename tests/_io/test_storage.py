@@ -264,14 +264,6 @@ def test_strange_files_are_refused(path, data, message):
     assert str(path) in str(caught.value)
 
 
-def test_tensors_that_nothing_uses_are_refused(path):
-    tensors = {"more": torch.zeros(3)}
-    about = metadata(sha256=storage._digest("null", tensors))
-    path.write_bytes(safetensors.torch.save(tensors, about))
-    with pytest.raises(ValueError, match=r"tensors \['more'\], which this version does not know"):
-        read(path, KNOWN)
-
-
 def test_a_foreign_checkpoint_is_refused_before_it_is_read(path, monkeypatch):
     path.write_bytes(safetensors.torch.save({"weight": torch.zeros(10)}))
     monkeypatch.setattr(storage.safetensors.torch, "load", None)
