@@ -6,11 +6,13 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from otfair._io import files
-from otfair._io.files import part_name, replacing, sweep, write_bytes
+from otfair._io.files import part_name, replacing, sweep, unfinished, write_bytes
+from otfair._io.folders import publishing
 
 
 def test_a_file_is_replaced_when_it_is_whole(tmp_path):
@@ -86,6 +88,52 @@ def test_links_that_go_in_circles_are_an_error(tmp_path):
     (tmp_path / "b").symlink_to(tmp_path / "a")
     with pytest.raises(OSError, match=r"[Ll]oop|levels of symbolic links"):
         write_bytes(tmp_path / "a", b"")
+
+
+# Interrupts
+
+
+def interrupted(line: int, making) -> bool:
+    """Begin something, with Ctrl-C before a line of it or in its midst; returns whether before."""
+    room, left = str(Path(files.__file__).parent), float(line)
+
+    def step(_, event, __):
+        nonlocal left
+        left -= event == "line"
+        if left < 0:
+            left = float("inf")
+            raise KeyboardInterrupt
+        return step
+
+    earlier, begun = sys.gettrace(), False
+    sys.settrace(lambda frame, *_: step if frame.f_code.co_filename.startswith(room) else None)
+    try:
+        with making:
+            left, begun = float("inf"), True
+            raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        return not begun
+    finally:
+        sys.settrace(earlier)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda folder: replacing(folder / "a"),
+        lambda folder: unfinished(folder / "a", folder=True),
+        lambda folder: publishing(folder / "a", ["b"]),
+        lambda folder: publishing(folder, ["b"]),
+    ],
+    ids=["file", "unfinished folder", "folder", "folder that is there"],
+)
+def test_an_interrupt_leaves_nothing_wherever_it_comes(tmp_path, make):
+    line = 0
+    while interrupted(line, make(tmp_path)):
+        assert list(tmp_path.iterdir()) == [], f"before line {line}"
+        line += 1
+    assert list(tmp_path.iterdir()) == []
+    assert line > 10
 
 
 # What killed processes leave

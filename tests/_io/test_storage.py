@@ -237,6 +237,7 @@ EMPTY = {"dtype": "F64", "shape": [0, 2**62, 2**62], "data_offsets": [0, 0]}
         (header({"__metadata__": metadata(version="1" * 5000)}), "its version is"),
         (header({"__metadata__": metadata(version=None)}), "its version is None"),
         (header({"__metadata__": metadata(sha256="")}), "checksum"),
+        (header({"__metadata__": metadata(note="mine")}), r"metadata \['note'\], which this"),
         (header({"__metadata__": {"format": "otfair", "version": "1"}}), "checksum"),
         (header({"__metadata__": metadata(), "a": HUGE}), "damaged"),
         (header({"__metadata__": metadata(), "a": EMPTY}), "damaged"),

@@ -26,6 +26,11 @@ def rows(size: int) -> str:
     return "\n".join(row(rng) for _ in range(size // 12))
 
 
+def different(size: int) -> str:
+    rng = np.random.default_rng(0)
+    return "\n".join(f"{row(rng)},{rng.random():.4f},{rng.random():.4f}" for _ in range(size // 25))
+
+
 def wide(size: int, columns: int) -> str:
     rng = np.random.default_rng(0)
     names = ",".join(f"c{j}" for j in range(columns))
@@ -52,6 +57,7 @@ HEADER = "p,y,sex,x"
 PERSON = "0.5,1,m,1"
 INPUTS = {
     "many rows": lambda size: f"{HEADER}\n{rows(size)}\n",
+    "nobody alike": lambda size: f"{HEADER},v,w\n{different(size)}\n",
     "many columns": lambda size: wide(size, size // 1000),
     "columns of one name": lambda size: f"{HEADER}{twins(size, 'a')}\n{PERSON}{twins(size, 1)}\n",
     "commas alone": lambda size: HEADER + "," * size,
@@ -108,12 +114,14 @@ def commands(table: Path, model: Path) -> dict[str, list[object]]:
     }  # fmt: skip
 
 
-WIDE = ("audit", "fit")  # commands that are tried on many columns, a tenth as large, in every run
+OTHERS = [  # than `predict`, that are tried in every run, on tables a tenth as large
+    ("audit", "many columns"), ("fit", "many columns"), ("audit", "many rows"),
+]  # fmt: skip
 
 
 def pytest_generate_tests(metafunc):
     if "command" in metafunc.fixturenames:
-        some = [("predict", kind) for kind in INPUTS] + [(name, "many columns") for name in WIDE]
+        some = [("predict", kind) for kind in INPUTS] + OTHERS
         if metafunc.config.getoption("--exhaustive"):
             some = [(name, kind) for kind in INPUTS for name in commands(Path(), Path())]
         metafunc.parametrize(("command", "kind"), some)

@@ -539,8 +539,15 @@ def test_too_few_people_for_two_leaves_are_an_error_with_a_remedy(data, people, 
     assert remedied.fit(X, y, sensitive_features=sex).n_iter_ == 2
 
 
-def test_features_on_which_lightgbm_fails_are_an_error_with_a_remedy(data):
-    sex = data.sensitive_features["sex"]
+@pytest.mark.parametrize("feature", ["constant", "absent", "rare"])
+def test_features_that_divide_nobody_are_an_error_before_lightgbm_prints(data, feature, capfd):
+    n, sex = len(data.y), data.sensitive_features["sex"]
+    made = {"constant": np.ones(n), "absent": np.full(n, np.nan), "rare": np.arange(n) < 5.0}
+    X = np.stack([made[feature]] * 2, axis=1).astype(float)
     same = OTFBoostingClassifier("lightgbm", n_estimators=2, n_jobs=1)
-    with pytest.raises(ValueError, match=r"LightGBM can't train on these people .*that differ"):
-        same.fit(np.ones((len(data.y), 2)), data.y, sensitive_features=sex)
+    with pytest.raises(ValueError, match=r"LightGBM can't train on these people: no .*that differ"):
+        same.fit(X, data.y, sensitive_features=sex)
+    assert capfd.readouterr() == ("", "")
+    if feature == "rare":  # the remedy
+        fitted = same.set_params(min_child_samples=2).fit(X, data.y, sensitive_features=sex)
+        assert fitted.n_iter_ == 2

@@ -260,3 +260,35 @@ def test_what_is_called_converged_is_fair_whatever_the_weights():
         assert not t.converged or t.residual <= 1e-7
         ends.append(t.converged)
     assert np.mean(ends) >= 0.9  # so many by HiGHS in SciPy 1.13; later ones do better
+
+
+@pytest.mark.parametrize("slack", [0.0, 0.02])
+@pytest.mark.parametrize("notion", [otfair.DemographicParity(), otfair.EqualizedOdds()])
+def test_people_as_far_from_all_types_as_others_are_one_to_the_program(notion, slack, monkeypatch):
+    # Few distinct people, each with one group and label only, so that fairness has its price.
+    rng = np.random.default_rng(0)
+    place, h = rng.integers(0, 8, 90), rng.uniform(0.05, 0.95, 90)
+    group, labels = place // 4, place % 2
+    geometry = otfair.PointCloud(rng.normal(size=(8, 2))[place])
+    constraints = notion.constraints(group, labels)
+    program, people = exact._program, []
+
+    def counted(problem, D, m, pairs):
+        people.append(D.shape[1])
+        return program(problem, D, m, pairs)
+
+    monkeypatch.setattr(exact, "_program", counted)
+    monkeypatch.setattr(exact, "ALL_PAIRS", 0)
+    t = otfair.exact_otf(h, geometry, constraints, slack=slack)
+    full = full_lp(geometry.cost_matrix().numpy(), h, constraints.matrix, constraints.target, slack)
+    assert full > 0.01
+    assert t.value == pytest.approx(full, abs=1e-9)
+    assert t.primal_value == pytest.approx(full, abs=1e-9)
+    assert max(people) == 8
+    # Everybody's own plan: it sends the score, costs that much, is fair, and few send to several.
+    plan = t.plan()
+    np.testing.assert_allclose(plan.sum(1), h, rtol=1e-9)
+    assert (plan * geometry.cost_matrix().numpy()).sum() == pytest.approx(full, abs=1e-9)
+    assert t.residual <= exact.FAIR
+    split = (np.asarray(t.point.share) > 1e-9).sum(0) > 1
+    assert split.sum() <= len(constraints.vectors)

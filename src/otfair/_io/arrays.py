@@ -51,7 +51,8 @@ def to_tensor(
             if values.dtype.kind == "O":  # missing values of every kind become NaN
                 values = np.frompyfunc(lambda v: np.nan if is_missing(v) else v, 1, 1)(values)
         try:
-            values = np.array(values, dtype=np.float64, order="C", copy=copy or None)
+            read = np.array if copy else np.asarray
+            values = read(values, dtype=np.float64, order="C")
             values = torch.from_numpy(values if values.flags.writeable else values.copy())
         except (TypeError, ValueError, OverflowError) as error:
             raise ArgumentError(

@@ -73,8 +73,10 @@ def unfinished(target: Path, folder: bool = False, within: Path | None = None) -
 
     It lies next to `target`, for which it is, or `within` a folder, so that a move is one step.
     """
-    part, lock = _create(target, folder, target.parent if within is None else within)
+    part = (target.parent if within is None else within).absolute() / part_name(target)
+    lock = None
     try:
+        lock = _create(part, folder)  # within, as an interrupt may come as soon as it is there
         yield part
     except OSError as error:
         if part.parent.exists():
@@ -152,23 +154,22 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(opened)
 
 
-def _create(target: Path, folder: bool, within: Path) -> tuple[Path, int | None]:
-    """Make a part and lock it; returns it with what holds the lock."""
+def _create(part: Path, folder: bool) -> int | None:
+    """Make a part and lock it; returns what holds the lock."""
     while True:
-        part = within.absolute() / part_name(target)
         if folder:
             part.mkdir()
         else:
             part.touch(exist_ok=False)
         if fcntl is None:
-            return part, None
+            return None
         # Between these steps another process may take it for one that is left over.
         with contextlib.suppress(FileNotFoundError):
             lock = _open(part)
             _lock(lock, wait=True)
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(lock), part.stat()):
-                    return part, lock
+                    return lock
             os.close(lock)
 
 

@@ -44,6 +44,8 @@ def publishing(target: Path, names: Iterable[str]) -> Iterator[Path]:
         sweep(target.parent)
         within = control if there else target.parent
         stage = stack.enter_context(unfinished(target, folder=True, within=within))
+        if there:
+            _try_link(stage, target)
         yield stage
         for file in stage.iterdir():
             sync(file)
@@ -92,23 +94,26 @@ def is_ours(path: Path) -> bool:
 def _controlled(target: Path) -> Iterator[Path]:
     """Yield the folder of what is made for `target`, gone at the end if nothing is in it."""
     control = target / CONTROL
-    control.mkdir(exist_ok=True)
-    if control.is_symlink():
-        raise OSError(errno.ELOOP, "a link, where a folder should be; remove it", str(control))
     try:
+        control.mkdir(exist_ok=True)
+        if control.is_symlink():
+            raise OSError(errno.ELOOP, "a link, where a folder should be; remove it", str(control))
         with locked(control):
-            try:
-                (control / NEXT).unlink(missing_ok=True)
-                (control / NEXT).symlink_to(CURRENT)
-            except OSError as error:
-                why = f"{error.strerror}: links, with which its files are replaced at once"
-                raise OSError(error.errno, why, str(target)) from None
-            (control / NEXT).unlink()
             _tidy(control)
         yield control
     finally:
         with contextlib.suppress(OSError):
             control.rmdir()
+
+
+def _try_link(stage: Path, target: Path) -> None:
+    """Raise where the files of `target` can't be replaced at the end."""
+    try:
+        (stage / NEXT).symlink_to(CURRENT)
+        (stage / NEXT).unlink()
+    except OSError as error:
+        why = f"{error.strerror}: links, with which its files are replaced at once"
+        raise OSError(error.errno, why, str(target)) from None
 
 
 def _move(stage: Path, target: Path) -> bool:
@@ -146,6 +151,7 @@ def _publish(stage: Path, target: Path, names: list[str]) -> None:
 def _tidy(control: Path) -> None:
     """Remove earlier runs, and what dead processes have left; who calls it holds the lock."""
     sweep(control)
+    (control / NEXT).unlink(missing_ok=True)
     current = _current(control)
     for run in control.glob(f"{RUN}*"):
         if run.name != current:

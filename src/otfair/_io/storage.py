@@ -25,13 +25,22 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from otfair._io.checks import brief, check_fields, check_parts, one_line, read_json, require
+from otfair._io.checks import (
+    brief,
+    check_fields,
+    check_parts,
+    one_line,
+    read_json,
+    refuse_unknown,
+    require,
+)
 from otfair._io.files import write_bytes
 
 Known: TypeAlias = Mapping[str, type]  # the dataclasses that a file may hold, by name
 FilePath: TypeAlias = str | os.PathLike[str]
 
 FORMAT, VERSION = "otfair", 1
+METADATA = ("format", "version", "content", "sha256")
 STORABLE = {torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.bool}
 STORABLE |= {getattr(torch, f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)}
 LARGEST_HEADER = 100_000_000  # bytes; safetensors reads no more
@@ -89,6 +98,8 @@ def _read(path: Path) -> tuple[Any, dict[str, Tensor]]:
         metadata = _metadata(path, file.read(length))
         file.seek(0)
         data = file.read()
+    with as_written(path):
+        refuse_unknown("metadata", metadata, METADATA)
     text, digest = str(metadata.get("content")), metadata.get("sha256")
     try:
         tensors = safetensors.torch.load(data)

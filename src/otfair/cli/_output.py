@@ -103,8 +103,8 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
             file.write(csv_text(frame))
         return
     try:
-        with path.open("wb") as file:  # pyarrow itself opens no name that is not UTF-8
-            frame.to_parquet(file, index=False, engine="pyarrow")
+        # As bytes: pyarrow itself opens no name that is not UTF-8, and old pandas has it do so.
+        path.write_bytes(frame.to_parquet(index=False, engine="pyarrow"))
     except ImportError:
         raise TableError(
             "Parquet needs pyarrow. Install it with `pip install pyarrow`, or write CSV."

@@ -204,15 +204,18 @@ class Training:
             history.append(
                 {"alpha": alpha, "loss": value, "penalty": self.penalty, "violation": violation}
             )
-            bar.update()
             bar.set_postfix(loss=f"{value:.5f}", violation=f"{violation:.4f}")
+
+        def tried(theta: np.ndarray) -> tuple[float, np.ndarray]:
+            bar.update()  # one step may try many, each of them long for many people
+            return objective(theta)
 
         theta = np.zeros(self.X.shape[1] + 1) if start is None else start
         settings: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "callback": record}
         bar_of = track(desc=f"alpha {alpha:g}", verbose=self.verbose, leave=False)
         with few_threads(len(self.y)), bar_of as bar:
             if not alpha or self.loss is None or not self.loss.widths or self.loss.smoothing:
-                found = minimize(objective, theta, **settings)
+                found = minimize(tried, theta, **settings)
                 iterations = found.iterations
                 if not history or history[-1]["loss"] != found.value:
                     objective(found.x)  # the last that was tried is not the one that is kept
@@ -221,7 +224,7 @@ class Training:
                 iterations = 0
                 for width in self.loss.widths:
                     self.loss.smoothing = width
-                    found = minimize(objective, theta, **settings)
+                    found = minimize(tried, theta, **settings)
                     theta, iterations = found.x, iterations + found.iterations
                 self.loss.smoothing = 0.0
         return Line(found.x, history, found.value, iterations, found.converged, found.stuck)

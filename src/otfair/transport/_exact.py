@@ -2,7 +2,8 @@
 
 Maths: docs/derivation.md, section 10. All pairs at once for a few thousand people; beyond that,
 pairs are generated: first those near the annealed semi-dual's optimum, then those that would
-improve on the program solved so far, until none does.
+improve on the program solved so far, until none does. People who are as far from every type as
+others are one person to the program, if there are many of them.
 """
 
 from __future__ import annotations
@@ -50,10 +51,11 @@ def solve_exact(problem: TransportProblem) -> Transport:
 def _generate(problem: TransportProblem, unit: float) -> Transport:
     """Generate pairs until the gap is below the tolerance, with costs in a unit."""
     D, m, V = to_numpy(problem.distances), to_numpy(problem.mass), problem.vectors
-    centre, margin = np.zeros(len(V)), float(D.max())
+    centre, margin, alike = np.zeros(len(V)), float(D.max()), None
     if D.size > ALL_PAIRS:
         margin = 1e-3 * unit
         centre, _ = anneal(problem, margin / 30, budget=1000)
+        D, m, alike = _merged(D, m)
     pairs = _excess(D, V, centre) <= margin
     P, mu, primal, dual, done = np.full_like(D, np.nan), centre, np.inf, -np.inf, False
     lowest = (D - (mu @ V)[:, None]).min(0)  # (n,), the price of a unit of each person's score
@@ -76,6 +78,9 @@ def _generate(problem: TransportProblem, unit: float) -> Transport:
         if done or pairs.all():
             break
         pairs |= _excess(D, V, mu) <= 0
+    if alike is not None:
+        m, lowest = to_numpy(problem.mass), lowest[alike]
+        P = _shared(P, m, alike)
     prices = convert_like(lowest, problem.mass)
     residual = problem.residual(P.sum(1), mu) if done else np.inf
     return Transport(
@@ -89,6 +94,37 @@ def _generate(problem: TransportProblem, unit: float) -> Transport:
         status=Status.CONVERGED if residual <= FAIR else Status.LP_FAILED,
         iterations=rounds,
     )
+
+
+def _merged(D: np.ndarray, m: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Sum the mass of people with the same distances, if that leaves half of them at most.
+
+    Returns distances, masses, and which of them each person is; None where nobody was summed.
+    """
+    order = np.lexsort(D)
+    new = np.append(True, (D[:, order[1:]] != D[:, order[:-1]]).any(0))
+    if new.sum() > len(m) / 2:
+        return D, m, None
+    alike = np.empty(len(m), dtype=np.int64)
+    alike[order] = np.cumsum(new) - 1
+    return D[:, order[new]], np.bincount(alike, m), alike
+
+
+def _shared(P: np.ndarray, m: np.ndarray, alike: np.ndarray) -> np.ndarray:
+    """Let those who were summed send what their sum sends, in turn, so that few send to several."""
+    order = np.argsort(alike, kind="stable")
+    until = np.cumsum(m[order])  # where each person's mass ends, of all mass in a line
+    since = until - m[order]
+    mine = alike[order]
+    begin = since[np.searchsorted(mine, np.arange(P.shape[1]))]  # of each sum
+    out = np.empty((len(P), len(m)))
+    for k, end in enumerate(begin + np.cumsum(P, axis=0)):  # of what goes to the types up to k
+        out[k, order] = np.minimum(until, end[mine]) - np.maximum(since, begin[mine])
+        begin = end
+    out = np.maximum(out, 0.0)
+    lost = np.flatnonzero(out.sum(0) <= 0)  # so small that rounding took them
+    out[P.argmax(0)[alike[lost]], lost] = 1.0
+    return np.asarray(out * (m / out.sum(0)))
 
 
 def _excess(D: np.ndarray, V: np.ndarray, mu: np.ndarray) -> np.ndarray:

@@ -88,9 +88,11 @@ class LightGBM(Booster):
             init_score=start,
             feature_name=data.allowed_names('",:[]{} ') or "auto",
             categorical_feature=np.flatnonzero(data.categories).tolist(),
-            params={"verbosity": params["verbosity"]},
+            params={name: value for name, value in params.items() if name != "objective"},
             free_raw_data=False,
         )
+        if objective is not None:
+            _refuse_alike(rows, params)
         if stopping is None:
             return cls(cls._trained(params, rows, rounds), offset)
         some = stopping.data
@@ -139,12 +141,27 @@ class LightGBM(Booster):
         return np.asarray(self.model.feature_importance("gain"), dtype=np.float64)
 
 
+def _smallest_leaf(params: dict[str, Any]) -> float:
+    return next((as_real(params[name]) or 0.0 for name in LEAF if name in params), 20.0)
+
+
 def _refuse_few(people: int, params: dict[str, Any]) -> None:
     """Raise where no tree can have two leaves, on which LightGBM fails."""
-    smallest = next((as_real(params[name]) or 0.0 for name in LEAF if name in params), 20.0)
+    smallest = _smallest_leaf(params)
     if people < 2 * smallest:
         raise ValueError(
             f"LightGBM can't split {people} people into two leaves of at least {smallest:g} each "
             "(`min_child_samples`). Pass a smaller `min_child_samples`, such as "
             f"{max(1, people // 10)}, or more people."
+        )
+
+
+def _refuse_alike(rows: Any, params: dict[str, Any]) -> None:
+    """Raise where no feature has two bins, on which LightGBM prints and fails."""
+    rows.construct()
+    if not any(rows.feature_num_bin(j) for j in range(rows.num_feature())):
+        raise ValueError(
+            "LightGBM can't train on these people: no feature divides them into two leaves of at "
+            f"least {_smallest_leaf(params):g} each (`min_child_samples`). Pass features that "
+            "differ between them, a smaller `min_child_samples`, or more people."
         )
