@@ -34,6 +34,7 @@ def test_progress_counts_all_that_a_step_tries(monkeypatch, capsys):
     monkeypatch.setattr(progress, "EVERY", 0.0)
     data = load_dataset("synthetic", n=200)
     model = OTFClassifier("demographic_parity", alpha=0.5, verbose=True)
-    model.fit(data.X[["income", "late_payments"]], data.y, sensitive_features=data.sensitive_features["sex"])
+    X, sex = data.X[["income", "late_payments"]], data.sensitive_features["sex"]
+    model.fit(X, data.y, sensitive_features=sex)
     *_, last = re.findall(r"alpha 0.5: (\d+) in", capsys.readouterr().err)
-    assert int(last) == tried[-1].evaluations > 2 * tried[-1].iterations
+    assert int(last) == tried[-1].evaluations > tried[-1].iterations
