@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import torch
@@ -34,11 +33,6 @@ class Points:
                 "the squares of the features overflow or vanish; rescale them, or standardise."
             )
         return cls(places, centre, norms)
-
-    @cached_property
-    def centred(self) -> Tensor:
-        """Places relative to their centre, (q, p), as products of centred numbers cancel less."""
-        return self.places - self.centre
 
 
 def by_rows(places: Tensor, value: Callable[[Tensor], Tensor]) -> Tensor:
