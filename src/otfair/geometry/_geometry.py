@@ -247,18 +247,20 @@ class Geometry(ABC):
 
         Parameters
         ----------
-        index : array of shape (b,), or (n,) of bool
-            Who was drawn.
+        index : array of shape (b,), (n,) of bool, or None
+            Who was drawn; None for all people.
 
         Returns
         -------
         Geometry
             The same people, with these receivers.
         """
+        view = copy.copy(self)
+        view._cached_soft, view._recent, view._receivers = None, Recent(), None
+        if index is None:
+            return view
         self._refuse_others()
         chosen = to_index(index, self.shape[0], "index", self.device)
-        view = copy.copy(self)
-        view._cached_soft, view._recent = None, Recent()
         drawn = torch.zeros(self.shape[0], dtype=torch.bool, device=self.device)
         drawn[chosen] = True
         view._receivers = Receivers(drawn, torch.arange(self.shape[0], device=self.device))
@@ -333,6 +335,11 @@ class Geometry(ABC):
         view.column_index = self.column_index[chosen]
         view.shape = (len(chosen), len(chosen))
         return view
+
+    @property
+    def n_receivers(self) -> int:
+        """How many of the column people receive score: all, or those of `with_receivers`."""
+        return self.shape[1] if self._receivers is None else int(self._receivers.drawn.sum())
 
     def _refuse_others(self) -> None:
         if self.shape[0] != self.shape[1]:

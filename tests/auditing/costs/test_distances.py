@@ -60,12 +60,12 @@ def test_all_may_receive_where_boxes_leave_few_pairs(monkeypatch):
     settings = {"sensitive_features": sensitive, "bounded": False, "n_bootstrap": 0}
     whole = otfair.audit(scores, X, **settings)
     monkeypatch.setattr(_boxes, "LEAST_PAIRS", 0)
-    monkeypatch.setattr(_distances, "PAIRS", n**2 - 1)  # not all pairs, but those that boxes leave
+    monkeypatch.setattr(_distances, "PAIRS", 400 * n)  # not all pairs, but those that boxes leave
     found = otfair.audit(scores, X, **settings)
     sex, town = (f.cost for f in found.findings)
     assert sex.destinations == n
-    assert town.destinations == 1024  # its types have few people each, in few boxes
-    assert found.record.settings["receivers"] == 1024
+    assert town.destinations < n  # it has many types, and each person meets boxes of all
+    assert found.record.settings["receivers"] == 512
     exact = whole.findings[0].cost
     assert sex.exact.value == approx(exact.exact.value, rel=1e-9)
     assert sex.smooth == approx(exact.smooth, rel=1e-3)

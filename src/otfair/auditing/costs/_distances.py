@@ -17,8 +17,9 @@ from otfair._io.progress import track
 from otfair.auditing._features import Features
 from otfair.auditing._groups import Comparison
 from otfair.auditing._reading import AuditData
-from otfair.auditing._statistics import MIN_SCORE, sample_by_mass, stratified_sample
+from otfair.auditing._statistics import MIN_SCORE, sample_by_mass
 from otfair.geometry import PointCloud
+from otfair.notions import stratified_sample
 
 BLOCK = 20_000  # people encoded at once
 MEDIAN_OF = 2_000  # people, for the typical distance
