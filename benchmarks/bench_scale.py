@@ -2,7 +2,7 @@
 
     python benchmarks/bench_scale.py                        (make bench-scale: all of it, hours)
     python benchmarks/bench_scale.py --people 10000 30000 100000 --work pass audit
-    python benchmarks/bench_scale.py --draw                 (the table and the plot of what is there)
+    python benchmarks/bench_scale.py --draw                 (table and plot of what is there)
 
 Each measurement is a process of its own, which makes the table, does one kind of work by sex with
 all people as receivers (but for the audit and the curve, which choose themselves), and says how

@@ -231,9 +231,7 @@ class Judge:
         weight, alike = self.people[0].weight, model.cost_features_of(X)
         geometry = cloud(alike, weight, loss.cost, loss.scale)
         geometry.verbose = model.verbose
-        self.geometry = with_receivers(
-            geometry, self.people[0], self.epsilon, model.receivers, [0]
-        )
+        self.geometry = with_receivers(geometry, self.people[0], self.epsilon, model.receivers, [0])
         # Now, so that processes need not compute them again.
         self.geometry.soft_distances(
             c.column_types, self.epsilon, c.column_weight, len(c.type_names)

@@ -11,7 +11,7 @@ from otfair.cli._options import Outcome
 from otfair.cli._output import output_folder, text_table, write_json
 from otfair.cli._task import model_record, read_task
 from otfair.losses import OTFLoss, loss_class
-from otfair.models import say_sample
+from otfair.models import Receiving, say_sample
 
 FILES = ("curve.json", "curve.csv", "curve.png")
 GOOD, UNFAIR = ("auc", "accuracy"), ("pdp", "peo", "otf_cost")  # what is printed
@@ -22,7 +22,8 @@ def run(options: argparse.Namespace) -> Outcome:
     with output_folder(options.output, FILES, options.force) as folder:
         task = read_task(options)
         settings = {"notion": task.notion, "random_state": options.seed, "weigh": options.weigh}
-        curves, received = {}, {}
+        curves: dict[str, pd.DataFrame] = {}
+        received: dict[str, Receiving | None] = {}
         for name in dict.fromkeys(options.regularizer or ["otf"]):
             of = {"regularizer": name, "bounded": options.bounded and name == OTFLoss.name}
             of["receivers"] = None if of["bounded"] else options.receivers

@@ -392,7 +392,9 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
         if geometry is None:
             geometry = cloud(self._chosen(encoded), people.weight, cost, scale)
             geometry.verbose = self.verbose
-        if self.bounded or getattr(self.regularizer, "bounded", False):  # whose bounds are those of all people
+        if self.bounded or getattr(
+            self.regularizer, "bounded", False
+        ):  # whose bounds are those of all people
             return geometry
         seed = self.random_state if isinstance(self.random_state, Integral) else 0
         return with_receivers(geometry, people, epsilon, self.receivers, [int(seed)])

@@ -1,6 +1,7 @@
 """Who of the training people may receive score: all, or a sample where all would take too long.
 
-What a sample does to the penalty is found from some people, who are measured to all: docs/training.md.
+What a sample does to the penalty is found from some people, who are measured to all.
+Maths: docs/training.md.
 """
 
 from __future__ import annotations
@@ -90,7 +91,5 @@ def say_sample(told: Receiving | None) -> list[str]:
     said = f"{told['people']:,} of {told['of']:,} training people may receive score"
     if told["ratio"] is None:
         return [f"{said}; the scores are fair by them and by all."]
-    return [
-        f"{said}: the penalty is {told['ratio']:.3g} times its value with all as receivers, with "
-        f"95 % confidence {told['low']:.3g} to {told['high']:.3g} times."
-    ]
+    said += f": the penalty is {told['ratio']:.3g} times its value with all as receivers, with 95 %"
+    return [f"{said} confidence {told['low']:.3g} to {told['high']:.3g} times."]

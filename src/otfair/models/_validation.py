@@ -56,9 +56,14 @@ COUNTS = {
     "cv": 2,
     **dict.fromkeys(
         (
-            "early_stopping_rounds", "n_estimators", "max_iter", "epochs", "batch_size",
+            "early_stopping_rounds",
+            "n_estimators",
+            "max_iter",
+            "epochs",
+            "batch_size",
             "receivers",
-        ), 1,
+        ),
+        1,
     ),
 }
 OPTIONAL = ("max_violation", "C", "early_stopping_rounds", "receivers")  # None is without

@@ -122,10 +122,10 @@ class Distances:
     def _receivers(self, types: np.ndarray, count: int) -> int:
         """Return how many people may receive score, where there are so many types."""
         size = self.asked or reference_size(self.n)
-        if self.asked is None and size < self.n and self._everybody is not None:
-            if self._everybody.comparisons(types, 0.0, n_types=count) <= PAIRS:
-                size = self.n
-        return min(size, self.n)
+        if self.asked is not None or size == self.n or self._everybody is None:
+            return min(size, self.n)
+        affordable = self._everybody.comparisons(types, 0.0, n_types=count) <= PAIRS
+        return self.n if affordable else size
 
     def to_types(self, types: np.ndarray, count: int) -> TypeDistances:
         """Measure from all people to each of `count` types, through a sample if one is needed."""
