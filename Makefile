@@ -10,7 +10,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
 DATA := $(wildcard ../shared/data)
 export OTFAIR_DATA_HOME ?= $(if $(DATA),$(abspath $(DATA)))
 
-.PHONY: install demo test test-fast test-all test-oldest fuzz lint bench bench-audit bench-busy bench-peers bench-boosting bench-training docs notebooks results clean
+.PHONY: install demo test test-fast test-all test-oldest fuzz lint bench bench-audit bench-busy bench-peers bench-boosting bench-training bench-scale docs notebooks results clean
 install: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
@@ -74,6 +74,10 @@ bench-boosting: $(STAMP)
 
 bench-training: $(STAMP)
 	$(BIN)/python benchmarks/bench_training.py
+
+# Hours; what was measured already is kept in benchmarks/scale.csv.
+bench-scale: $(STAMP)
+	$(BIN)/python benchmarks/bench_scale.py
 
 $(DOCS_STAMP): $(STAMP)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'

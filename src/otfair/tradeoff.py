@@ -29,7 +29,13 @@ from otfair.metrics import (
     estimate,
     read_groups,
 )
-from otfair.models import FairClassifier, OTFBoostingClassifier, OTFClassifier, encoded_columns
+from otfair.models import (
+    FairClassifier,
+    OTFBoostingClassifier,
+    OTFClassifier,
+    encoded_columns,
+    with_receivers,
+)
 from otfair.notions import (
     DemographicParity,
     EqualizedOdds,
@@ -112,6 +118,7 @@ def tradeoff_curve(
         at 0.5 (columns of numbers apart; NaN where there are no others) and the adjusted OTF cost
         per person, by the cost and features of the estimator: the value, and the ends of its 95 %
         interval in ``_low`` and ``_high``. The interval of the OTF cost holds the duals fixed.
+        ``attrs["receivers"]`` is the `receivers_` of the strength at which it is least sure.
 
     Examples
     --------
@@ -173,7 +180,15 @@ def tradeoff_curve(
         delayed(_judge_all)(judges, model) for model in models
     )
     rows = track(rows, "judging", len(models), verbose=verbose)
-    return pd.DataFrame([{"alpha": a, **row} for row, a in zip(rows, strengths)])
+    curve = pd.DataFrame([{"alpha": a, **row} for row, a in zip(rows, strengths)])
+    told = [model.receivers_ for model in models]
+    curve.attrs["receivers"] = max(filter(None, told), key=_unsure, default=None)
+    return curve
+
+
+def _unsure(told: dict[str, Any]) -> float:
+    """Return how wide the interval is of what a sample of receivers does to a penalty."""
+    return 0.0 if told["ratio"] is None else float(told["high"] - told["low"])
 
 
 def _settle(
@@ -214,7 +229,9 @@ class Judge:
         self.people = [known_people(n, sensitive, y) for n in notions]
         self.constraints = c = self.people[0].constraints()
         weight, alike = self.people[0].weight, model.cost_features_of(X)
-        self.geometry = cloud(alike, weight, loss.cost, loss.scale)
+        geometry = cloud(alike, weight, loss.cost, loss.scale)
+        geometry.verbose = model.verbose
+        self.geometry = with_receivers(geometry, self.people[0], self.epsilon, model.receivers, [0])
         # Now, so that processes need not compute them again.
         self.geometry.soft_distances(
             c.column_types, self.epsilon, c.column_weight, len(c.type_names)

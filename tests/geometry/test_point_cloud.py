@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -319,3 +321,31 @@ def test_rows_whose_keys_agree_are_told_apart_by_their_values(monkeypatch):
 def test_a_cloud_that_makes_no_sense_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         PointCloud(*arguments)
+
+
+HELD = """
+import resource, sys
+import numpy as np
+import otfair
+
+def peak():  # bytes, as Linux counts kilobytes
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+otfair.PointCloud(np.eye(3))
+X = np.random.default_rng(0).normal(size=(40_000, 250))
+for _ in range(3):
+    np.ones(3_000_000).sum()  # large pieces that come and go, as in any process
+before = peak()
+otfair.PointCloud(X)
+print((peak() - before) / X.nbytes)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="sizes are counted as Linux does")
+def test_many_people_take_the_memory_of_one_copy():
+    # Small results between large pieces left holes: once more the size of the people.
+    done = subprocess.run(
+        [sys.executable, "-c", HELD], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert float(done.stdout) < 1.5

@@ -44,11 +44,15 @@ class Features:
             return self._encoded(self.table.iloc[rows])
         return np.asarray(self._points[rows])
 
+    @property
+    def width(self) -> int:
+        """How many numbers a point has, p."""
+        return sum(len(column.mean) for column in self.encoder.columns_)
+
     @cached_property
     def _points(self) -> np.ndarray | None:
         """All people as points, (n, p), where they take little memory: wide ones take time."""
-        width = sum(len(column.mean) for column in self.encoder.columns_)
-        small = 8 * len(self.table) * width <= MOST_POINTS
+        small = 8 * len(self.table) * self.width <= MOST_POINTS
         return self._encoded(self.table) if small else None
 
     def _encoded(self, table: pd.DataFrame) -> np.ndarray:

@@ -108,9 +108,10 @@ def audit(
         Seed of resamples and reference samples.
     receivers : int, default=None
         How many people may receive score. Where they are fewer than all, they are a sample, and the
-        result says what this adds to the cost. By default all of up to 50 000 people, and of n more
-        the largest power of two below 2.5e9 / n, but no fewer than 512: of a million, 2048. The
-        fewer, the faster.
+        result says what this adds to the cost. By default all, where that takes at most 2.5e9
+        comparisons of two people: up to 50 000 people and, with Numba, as many as boxes of near
+        people allow. Else the largest power of two below 2.5e9 / n, but no fewer than 512: of a
+        million people, 2048. The fewer, the faster.
     bounded : bool, default=None
         Whether nobody may end with a score above one, so that the plan is a proposal and not only
         a measure; by default, for up to 3000 people without a reference sample. More of them take
@@ -187,7 +188,7 @@ def audit(
             )  # fmt: skip
             near_people = Neighbourhood(data, features, distances.scale, random_state)
         bar.update()
-        sampled = distances is not None and distances.size is not None
+        sampled = distances is not None and distances.sampled
         within = len(data) <= BOUNDED_PEOPLE and not sampled if bounded is None else bool(bounded)
         between = distances.between() if distances is not None and within else None
         counts = draw_counts(len(data), n_bootstrap, random_state)
@@ -237,7 +238,7 @@ def audit(
             "epsilon": float(epsilon),
             "n_bootstrap": int(n_bootstrap),
             "random_state": int(random_state),
-            "receivers": None if distances is None else distances.size or len(data),
+            "receivers": None if distances is None else distances.fewest,
             "bounded": within,
             "skip_unscored": bool(skip_unscored),
             "min_people": int(min_people),

@@ -53,7 +53,7 @@ METRICS = {  # by what the record calls them: for people
     },
 }
 ELSEWHERE = frozenset({  # settings that are no text, or are options
-    "booster", "notion", "alpha", "regularizer", "weigh", "bounded", "max_violation",
+    "booster", "notion", "alpha", "regularizer", "weigh", "bounded", "receivers", "max_violation",
     "validation_fraction", "criterion", "confidence", "cv", "random_state", "verbose", "module",
     "init", "geometry",
 })  # fmt: skip

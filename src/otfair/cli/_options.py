@@ -89,6 +89,9 @@ def add_training(parser: argparse.ArgumentParser, within: bool = False) -> None:
     add("--weigh", choices=["people", "attributes", "groups"], help="one penalty for all, or one "
         "for each sensitive column, or for each group, so that small ones are heard (default: for "
         "each column where there are several)")  # fmt: skip
+    add("--receivers", type=whole, metavar="N", help="how many training people may receive score; "
+        "of fewer than all, what sampling does to the penalty is told (default: all, where that "
+        "takes at most 1e10 comparisons of two people)")  # fmt: skip
     add("--bounded", action="store_true", help="measure unfairness by fair scores that stay within "
         "0 and 1 (only for the OTF cost; training takes several times as long)")  # fmt: skip
     add("--model", choices=["logistic", *BOOSTERS], default="logistic",

@@ -140,7 +140,7 @@ class Task:
 def model_record(options: argparse.Namespace) -> dict[str, Any]:
     """Return what a record says of the model that was trained."""
     params = {k: v for some in options.params for k, v in some.items()}
-    how = {"weigh": options.weigh, "bounded": options.bounded}
+    how = {"weigh": options.weigh, "bounded": options.bounded, "receivers": options.receivers}
     return {"model": options.model, **how, "params": params}
 
 

@@ -48,6 +48,7 @@ from otfair.cli._task import Task, described, model_record, read_task
 from otfair.cli.options.fit import strength_of
 from otfair.decisions import FairDecisions
 from otfair.metrics import MeanDifferenceOf
+from otfair.models import say_sample
 from otfair.notions import NOTIONS
 from otfair.saving import save_model
 from otfair.tables import is_number
@@ -78,6 +79,7 @@ def run(options: argparse.Namespace) -> Outcome:
                 random_state=options.seed,
                 weigh=options.weigh,
                 bounded=options.bounded,
+                receivers=options.receivers,
                 **settings,
             )
             for when, settings in (("before", {"alpha": 0.0}), ("after", strength))
@@ -165,6 +167,7 @@ def _record(
             "people": {name: len(part.y) for name, part in parts.items()},
             "alpha": classifier.alpha_,
             "balance": classifier.balance_,
+            "received": classifier.receivers_,
             "violation": classifier.violation_,
             "weight": options.weight,
             "max_violation": options.max_violation,
@@ -260,6 +263,7 @@ def _says(record: dict[str, Any]) -> str:
         f"fairness, after: alpha {record['alpha']:.3g}{fair}"
     )
     said = [who, text_table(pd.DataFrame(columns))]
+    said += say_sample(record["received"])
     if decisions is not None:
         said += [f"of the {people['test']} others:\n{say_rates(decisions)}"]
         said += [say_cost(record["metrics"])]

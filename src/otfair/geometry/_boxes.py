@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from otfair._io.progress import track
 from otfair._io.threads import shared
 
 logger = logging.getLogger(__name__)
@@ -53,9 +54,7 @@ class Boxes:
     def __init__(
         self, metric: Metric, points: np.ndarray, types: np.ndarray, weight: np.ndarray, count: int
     ) -> None:
-        from otfair.geometry import _kernels  # not sooner: it takes an extra
-
-        self.metric, self._kernels = metric, _kernels
+        self.metric, _kernels = metric, self._kernels
         self._kind = _kernels.SUM if not metric.squares else _kernels.SQUARE
         self._kind = _kernels.ROOT if metric.root else self._kind
         edges = np.searchsorted(types, np.arange(count + 1)).tolist()
@@ -81,20 +80,30 @@ class Boxes:
         self._all = np.array([math.log(w.sum()) if len(w) else 0.0 for w in some])
         self._least = np.array([math.log(w.min()) if len(w) else 0.0 for w in some])
 
+    @property
+    def _kernels(self) -> Any:
+        from otfair.geometry import _kernels  # not sooner: it takes an extra
+
+        return _kernels
+
+    def visits(self, rows: np.ndarray, epsilon: float, tried: int) -> float:
+        """Return how many boxes and people a row meets, on average, by a few of the rows, (r,)."""
+        some = rows[np.linspace(0, len(rows) - 1, min(tried, len(rows))).astype(np.int64)]
+        visits = self._soft(some, epsilon)[1] if epsilon else self._nearest(some)[2]
+        return visits / len(some)
+
     def pay(self, rows: np.ndarray, epsilon: float) -> bool:
         """Whether boxes are sooner than all pairs, by a few of the rows, (r,)."""
-        some = rows[np.linspace(0, len(rows) - 1, min(TRIED, len(rows))).astype(np.int64)]
-        visits = self._soft(some, epsilon)[1] if epsilon else self._nearest(some)[2]
-        return bool(PAYS * visits < len(some) * len(self._people))
+        return bool(PAYS * self.visits(rows, epsilon, TRIED) < len(self._people))
 
-    def soft(self, rows: np.ndarray, epsilon: float) -> Tensor:
+    def soft(self, rows: np.ndarray, epsilon: float, verbose: bool = False) -> Tensor:
         """Soft distances of rows (r,) to each type, over epsilon, (K, r)."""
-        found = _by_pieces(partial(self._soft, epsilon=epsilon), rows)
+        found = _by_pieces(partial(self._soft, epsilon=epsilon), rows, verbose=verbose)
         return torch.as_tensor(np.concatenate([out for out, _ in found], 1))
 
-    def nearest(self, rows: np.ndarray) -> tuple[Tensor, Tensor]:
+    def nearest(self, rows: np.ndarray, verbose: bool = False) -> tuple[Tensor, Tensor]:
         """Least costs of rows (r,) to each type, and the places where they are, (K, r) each."""
-        found = list(_by_pieces(self._nearest, rows))
+        found = list(_by_pieces(self._nearest, rows, verbose=verbose))
         out, where = (np.concatenate([part[k] for part in found], 1) for k in (0, 1))
         return torch.as_tensor(out), torch.as_tensor(self.order[where])
 
@@ -155,20 +164,22 @@ class Boxes:
 
 def boxes_of(
     metric: Metric | None, rows: np.ndarray, points: np.ndarray, types: np.ndarray,
-    weight: np.ndarray, count: int, epsilon: float,
+    weight: np.ndarray, count: int,
 ) -> Boxes | None:  # fmt: skip
-    """Return the places in boxes, where that is sooner than all pairs; None where it is not."""
+    """Return the places in boxes; None where there is no need of them, or they can't be made."""
     if metric is None or len(rows) * len(points) < LEAST_PAIRS:
         return None
     if importlib.util.find_spec("numba") is None:
         logger.info("all pairs of %d and %d people: Numba would save time", len(rows), len(points))
         return None
-    boxes = Boxes(metric, points, types, weight, count)
-    return boxes if boxes.pay(rows, epsilon) else None
+    return Boxes(metric, points, types, weight, count)
 
 
-def _by_pieces(work: Callable[..., Any], rows: np.ndarray, *by_row: np.ndarray) -> Iterator[Any]:
+def _by_pieces(
+    work: Callable[..., Any], rows: np.ndarray, *by_row: np.ndarray, verbose: bool = False
+) -> Iterator[Any]:
     """Do work on pieces of the rows, (r,) and (K, r)."""
     ends = np.linspace(0, len(rows), PIECES + 1).astype(int)
     pieces = [slice(a, b) for a, b in pairwise(ends) if b > a]
-    return shared(lambda p: work(rows[p], *(x[:, p] for x in by_row)), pieces)
+    found = shared(lambda p: work(rows[p], *(x[:, p] for x in by_row)), pieces)
+    return iter(track(found, "distances", len(pieces), verbose=verbose, leave=False))

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, TypeVar
 import torch
 from torch import Tensor
 
+from otfair._io.progress import track
+
 if TYPE_CHECKING:
     from otfair.geometry._boxes import Boxes
     from otfair.geometry._geometry import Geometry
@@ -103,19 +105,28 @@ class SoftDistances:
     geometry: Geometry
     columns: TypedColumns
     boxes: Boxes | None = None  # of the columns, where they are sooner than all pairs
+    sampled: bool = False  # whether a sample of receivers stands for all
 
     @classmethod
     def of(cls, geometry: Geometry, columns: TypedColumns, epsilon: float) -> SoftDistances:
         """One pass over the costs, in O(n K) memory."""
         boxes = geometry.near(columns, epsilon)
         if boxes is not None:
-            out = boxes.soft(geometry.row_points.numpy(), epsilon)
+            out = boxes.soft(geometry.row_points.numpy(), epsilon, geometry.verbose)
             by_type = (epsilon * out)[:, geometry.row_index]
             return cls(by_type, epsilon, geometry, columns, boxes)
-        found = geometry.each_block(
-            lambda _start, _stop, block: _soft_minimum_(block, columns), columns.points, 1 / epsilon
-        )
-        out = torch.cat(list(found), 1)
+        out = columns.weight.new_empty(columns.n_types, len(geometry.row_points))
+
+        def soft(start: int, stop: int, block: Tensor) -> int:
+            out[:, start:stop] = _soft_minimum_(block, columns)
+            return stop - start
+
+        shown = geometry.verbose
+        with track(
+            None, "distances", out.shape[1], verbose=shown, leave=False, unit=" people"
+        ) as bar:
+            for done in geometry.each_block(soft, columns.points, 1 / epsilon):
+                bar.update(done)
         return cls((epsilon * out)[:, geometry.row_index], epsilon, geometry, columns)
 
     def merged(self, union: Tensor, n_types: int) -> SoftDistances:
@@ -131,7 +142,7 @@ class SoftDistances:
                 out[k] = -self.epsilon * torch.logsumexp(-some / self.epsilon, 0)
         types, weight = union[self.columns.person_types], self.columns.person_weight
         columns = TypedColumns.of(self.geometry, types, weight, n_types)
-        return SoftDistances(out, self.epsilon, self.geometry, columns)
+        return SoftDistances(out, self.epsilon, self.geometry, columns, sampled=self.sampled)
 
     @property
     def values(self) -> Tensor:
@@ -145,6 +156,7 @@ class SoftDistances:
 
     @cached_property
     def _mean_cost(self) -> Tensor:
+        self._refuse_sample()
         zero, weight = torch.zeros_like(self._point_values), self.columns.weight[:, None]
         if self.boxes is not None:
             mean, _ = self._near_shares(zero)
@@ -159,6 +171,7 @@ class SoftDistances:
 
     def column_mass(self, type_mass: Tensor) -> Tensor:
         """Mass per unit of weight that each column person receives, (m,), of (n, K) by type."""
+        self._refuse_sample()
         mass = torch.zeros_like(self._point_values)  # (K, r)
         mass.index_add_(1, self.geometry.row_index, type_mass.T)
         if self.boxes is not None:
@@ -172,6 +185,7 @@ class SoftDistances:
 
     def plan(self, type_mass: Tensor, threshold: float) -> Tensor:
         """Return the coupling (n, m), sparse, without entries up to `threshold` of a row's mass."""
+        self._refuse_sample()
         columns, point = self.columns, self.geometry.row_index
         people = torch.nonzero(columns.person_weight > 0).squeeze(1)
         member, weight = columns.member[people], columns.person_weight[people]
@@ -190,6 +204,13 @@ class SoftDistances:
 
         index, values = zip(*(part for parts in self._each_share(entries) for part in parts))
         return _sparse(torch.cat(index, 1), torch.cat(values), self.geometry.shape)
+
+    def _refuse_sample(self) -> None:
+        if self.sampled:
+            raise ValueError(
+                "only a sample of the people receives score, which tells what fairness costs and "
+                "not who gets what; take the geometry of all people, without `with_receivers`."
+            )
 
     def _near_shares(self, mass: Tensor) -> tuple[Tensor, Tensor]:
         """Mean costs over epsilon, (K, r), and what places get of a mass (K, r), (u,)."""
@@ -227,7 +248,7 @@ class NearestDistances:
         """One pass over the costs, in O(n K) memory: the limit of soft distances at epsilon 0."""
         index, boxes = geometry.row_index, geometry.near(columns, 0.0)
         if boxes is not None:
-            out, where = boxes.nearest(geometry.row_points.numpy())
+            out, where = boxes.nearest(geometry.row_points.numpy(), geometry.verbose)
             return cls(out[:, index].T, columns.person[where][:, index].T, columns)
         out = columns.weight.new_full((columns.n_types, len(geometry.row_points)), torch.inf)
         where = torch.zeros_like(out, dtype=torch.long)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from otfair._io.settings import check_epsilon, check_real, check_scale
 from otfair._io.threads import one_thread, shared
 from otfair.geometry._boxes import Boxes, Metric, boxes_of
 from otfair.geometry._distances import NearestDistances, SoftDistances, TypedColumns
+from otfair.geometry._receivers import Receivers
 from otfair.geometry.costs._cost import BLOCK_ENTRIES
 
 Scale: TypeAlias = Literal["max", "mean", "median"] | float | None
@@ -29,7 +30,16 @@ Result = TypeVar("Result")
 
 # There are as many blocks as threads can share, unless they would be small.
 LEAST_BLOCKS, LEAST_ENTRIES = 4, 2**16
+TRIED_ROWS = 512  # by which it is estimated how long a pass takes
 SAMPLED_PEOPLE = 4096  # of the rows and of the columns, for the median where there are more
+
+
+@dataclass
+class Recent:
+    """The columns that were last asked for, and their boxes: the same for other rows."""
+
+    columns: TypedColumns | None = None
+    boxes: Boxes | None = None
 
 
 class Geometry(ABC):
@@ -43,6 +53,8 @@ class Geometry(ABC):
         Numbers of rows and of columns.
     scale_ : float
         What the raw costs were divided by; multiply a cost by it to get back to raw units.
+    verbose : bool
+        Whether long passes show how far they are; False, to be set.
 
     Notes
     -----
@@ -60,6 +72,9 @@ class Geometry(ABC):
         self.shape = (len(row_index), len(column_index))
         self.device = row_index.device
         self._cached_soft: SoftDistances | None = None
+        self._recent = Recent()
+        self._receivers: Receivers | None = None  # a sample; None for all
+        self.verbose = False
         self.scale_ = 1.0
         self.scale_ = self._find_scale(scale)
 
@@ -95,10 +110,57 @@ class Geometry(ABC):
         Boxes or None
             None where blocks of all pairs are as good.
         """
-        return boxes_of(
-            self._metric(), self.row_points.numpy(), self._column_places(columns.points).numpy(),
-            columns.types.numpy(), columns.weight.numpy(), columns.n_types, epsilon,
-        )  # fmt: skip
+        boxes = self._boxes(columns)
+        return boxes if boxes is not None and boxes.pay(self.row_points.numpy(), epsilon) else None
+
+    def comparisons(
+        self, types: Array, epsilon: float, sample_weight: Array = None, n_types: int | None = None
+    ) -> float:
+        """Return how many comparisons of two people a pass takes, about.
+
+        Where boxes of near people spare the most of them, it is estimated by a few hundred rows,
+        and a person and a box count as two people. It does not depend on the machine.
+
+        Parameters
+        ----------
+        types, sample_weight : array of shape (m,)
+            As for `soft_distances`.
+        epsilon : float
+            Smoothing of the distances; 0 for nearest ones.
+        n_types : int, default=None
+            As for `soft_distances`.
+
+        Returns
+        -------
+        float
+            At most as many as there are pairs of distinct people.
+        """
+        columns = self._columns(*self._typed(types, sample_weight, n_types))
+        rows, boxes = self.row_points.numpy(), self._boxes(columns)
+        if boxes is None or not boxes.pay(rows, epsilon):
+            return float(len(rows) * len(columns.points))
+        return len(rows) * boxes.visits(rows, epsilon, TRIED_ROWS)
+
+    def _columns(self, types: Tensor, weight: Tensor, n_types: int) -> TypedColumns:
+        recent = self._recent
+        if recent.columns is None or not recent.columns.are(types, weight, n_types):
+            recent.boxes = None
+            recent.columns = TypedColumns.of(self, types, weight, n_types)
+        return recent.columns
+
+    def _boxes(self, columns: TypedColumns) -> Boxes | None:
+        """Return some places in boxes, where all pairs would take long."""
+        recent = self._recent
+        known = recent.boxes if columns is recent.columns else None
+        if known is None:
+            known = boxes_of(
+                self._metric(), self.row_points.numpy(),
+                self._column_places(columns.points).numpy(), columns.types.numpy(),
+                columns.weight.numpy(), columns.n_types,
+            )  # fmt: skip
+            if columns is recent.columns:
+                recent.boxes = known
+        return known
 
     def blocks(
         self, columns: Tensor | None = None, factor: float = 1.0
@@ -181,9 +243,13 @@ class Geometry(ABC):
         """
         epsilon = check_epsilon(epsilon)
         types, weight, count = self._typed(types, sample_weight, n_types)
-        soft = self._cached_soft
-        if soft is None or soft.epsilon != epsilon or not soft.columns.are(types, weight, count):
-            soft = SoftDistances.of(self, TypedColumns.of(self, types, weight, count), epsilon)
+        some, soft = self._receivers, self._cached_soft
+        drawn = weight if some is None else some.weigh(types, weight, count)
+        if soft is None or soft.epsilon != epsilon or not soft.columns.are(types, drawn, count):
+            soft = SoftDistances.of(self, self._columns(types, drawn, count), epsilon)
+            if some is not None:
+                by_type = some.with_own(soft.by_type, types, weight, drawn, epsilon)
+                soft = replace(soft, by_type=by_type, sampled=True)
             self._cached_soft = soft
         return soft
 
@@ -205,8 +271,41 @@ class Geometry(ABC):
         NearestDistances
             The distances (`values`) and the people (`person`).
         """
-        columns = TypedColumns.of(self, *self._typed(types, sample_weight, n_types))
+        if self._receivers is not None:
+            raise ValueError(
+                "only a sample of the people receives score, by whom soft distances are estimated "
+                "and nearest people are not known; ask the geometry of all people."
+            )
+        columns = self._columns(*self._typed(types, sample_weight, n_types))
         return NearestDistances.of(self, columns)
+
+    def with_receivers(self, index: Array) -> Geometry:
+        """Let a sample of people receive score, next to each person themselves.
+
+        Where rows and columns are the same people, soft distances to their types are then
+        estimated: those who were drawn stand for all of their type, and people of a type of which
+        nobody was drawn receive all. Costs and gradients can be had of them; who gets what can't.
+
+        Parameters
+        ----------
+        index : array of shape (b,), (n,) of bool, or None
+            Who was drawn; None for all people.
+
+        Returns
+        -------
+        Geometry
+            The same people, with these receivers.
+        """
+        view = copy.copy(self)
+        view._cached_soft, view._recent, view._receivers = None, Recent(), None
+        if index is None:
+            return view
+        self._refuse_others()
+        chosen = to_index(index, self.shape[0], "index", self.device)
+        drawn = torch.zeros(self.shape[0], dtype=torch.bool, device=self.device)
+        drawn[chosen] = True
+        view._receivers = Receivers(drawn, torch.arange(self.shape[0], device=self.device))
+        return view
 
     def merged(self, union: Tensor, n_types: int) -> Geometry:
         """Return the same costs, with soft distances to unions of the types last asked for.
@@ -249,6 +348,8 @@ class Geometry(ABC):
         if self._cached_soft is not None:
             by_type = self._cached_soft.by_type[:, chosen]
             view._cached_soft = replace(self._cached_soft, by_type=by_type, geometry=view)
+        if self._receivers is not None:
+            view._receivers = self._receivers.rows(chosen)
         return view
 
     def take(self, index: Array) -> Geometry:
@@ -264,18 +365,29 @@ class Geometry(ABC):
         Geometry
             From these people to each other, divided by the same `scale_`.
         """
+        self._refuse_others()
+        view = copy.copy(self)
+        view._cached_soft = None
+        view = view.rows(index)
+        chosen = to_index(index, self.shape[0], "index", self.device)
+        if self._receivers is not None:
+            view._receivers = self._receivers.take(chosen)
+        view._recent = Recent()
+        view.column_index = self.column_index[chosen]
+        view.shape = (len(chosen), len(chosen))
+        return view
+
+    @property
+    def n_receivers(self) -> int:
+        """How many of the column people receive score: all, or those of `with_receivers`."""
+        return self.shape[1] if self._receivers is None else int(self._receivers.drawn.sum())
+
+    def _refuse_others(self) -> None:
         if self.shape[0] != self.shape[1]:
             raise ValueError(
                 f"rows and columns must be the same people; there are {self.shape[0]} and "
                 f"{self.shape[1]} of them. Choose rows alone with `rows`."
             )
-        view = copy.copy(self)
-        view._cached_soft = None
-        view = view.rows(index)
-        chosen = to_index(index, self.shape[0], "index", self.device)
-        view.column_index = self.column_index[chosen]
-        view.shape = (len(chosen), len(chosen))
-        return view
 
     def cost_matrix(self) -> Tensor:
         """Return the scaled cost matrix between all rows and all columns.

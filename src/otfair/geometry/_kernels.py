@@ -201,6 +201,7 @@ def soft_pass(  # type: ignore[no-untyped-def]
             best = np.inf
             for j in range(start[leaf], stop[leaf]):
                 best = min(best, between(x, there[people[j]], best, kind))
+            visits += stop[leaf] - start[leaf]
             least, total = cost_of(best, kind, factor), 0.0
             most = sum_of(least + far[k], kind, factor)
             while node < end:
@@ -242,6 +243,7 @@ def nearest_pass(  # type: ignore[no-untyped-def]
                 found = between(x, there[people[j]], best, kind)
                 if found < best:
                     best, who = found, j
+            visits += stop[leaf] - start[leaf]
             while node < end:
                 visits += 1
                 if outside(x, low[node], high[node], best, kind) >= best and node != leaf:

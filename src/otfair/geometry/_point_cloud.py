@@ -14,7 +14,7 @@ from otfair._io.threads import one_thread
 from otfair.geometry._boxes import Metric
 from otfair.geometry._geometry import Geometry, Scale
 from otfair.geometry.costs import Cost, CostFunction, Points, as_cost
-from otfair.geometry.costs._cost import BLOCK_ENTRIES, ROWS
+from otfair.geometry.costs._cost import BLOCK_ENTRIES, ROWS, by_rows
 
 
 class PointCloud(Geometry):
@@ -106,8 +106,7 @@ class PointCloud(Geometry):
         order, points, centre = self.cost.order, self._points.places, self._points.centre
         if order is None:
             return super()._max_cost()
-        parts = torch.split(points, ROWS)
-        radius = torch.cat([torch.linalg.vector_norm(x - centre, order, dim=1) for x in parts])
+        radius = by_rows(points, lambda some: torch.linalg.vector_norm(some - centre, order, dim=1))
         r = radius[self.row_points].sort(descending=True)
         s = radius[self._column_points].sort(descending=True)
         rows, columns = self.row_points[r.indices], self._column_points[s.indices]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -16,9 +17,10 @@ from otfair._io.arrays import Array
 from otfair._io.checks import check_attributes, check_fields, require
 from otfair._io.saved import SaveMixin
 from otfair.geometry import Cost, CostFunction, Geometry, Scale
-from otfair.losses import cloud
+from otfair.losses import OTFLoss, cloud
 from otfair.models._balance import Balance
 from otfair.models._judging import Judgement, Jury, by_training, warn_not_met
+from otfair.models._receivers import Receiving, receiving, with_receivers
 from otfair.models._search import weakest_alpha
 from otfair.notions import STORED_NOTIONS, Notion, People, as_notion, known_sensitive
 from otfair.tables import same_people
@@ -41,10 +43,11 @@ class Data:
 
     def take(self, rows: np.ndarray) -> Data:
         """Return some of the people."""
+        seen = self.seen[rows]
         return replace(
             self,
-            seen=self.seen[rows],
-            encoded=self.encoded[rows],
+            seen=seen,
+            encoded=seen if self.encoded is self.seen else self.encoded[rows],
             labels=self.labels[rows],
             weight=None if self.weight is None else self.weight[rows],
             people=None if self.people is None else self.people.take(rows),
@@ -83,6 +86,9 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
     cost: str | CostFunction | Cost
     scale: Scale
     geometry: Geometry | None
+    receivers: int | None
+    bounded: bool
+    random_state: Any
     verbose: bool
     classes_: np.ndarray  # (2,)
     alpha_: float
@@ -92,6 +98,7 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
     judgement_: Judgement
     search_: list[dict[str, float]]
     n_missing_sensitive_: int
+    receivers_: Receiving | None
     # What `_prepare` sets: the same at every strength, so that a path learns it once.
     _learnt: ClassVar[tuple[str, ...]]
     _shared: ClassVar[tuple[str, ...]] = ("geometry",)  # settings that a path does not copy
@@ -135,6 +142,7 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
                 stage, model, tried = self._fit_limit(data)
             self.balance_ = stage.balance
             self.n_missing_sensitive_ = self._count_missing(sensitive_features)
+            self._tell_receivers(data, model)
             self._keep(model, tried)
             if not self.judgement_.met:
                 warn_not_met(self.judgement_, self.alpha_, self._remedy, stacklevel=2)
@@ -233,6 +241,7 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
             fitted._judge(float(alpha), judgement)
             fitted.balance_ = stage.balance
             fitted.n_missing_sensitive_ = missing
+            fitted._tell_receivers(data, model)
             fitted._keep(model, [model])
             yield fitted
 
@@ -371,11 +380,33 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
         return encoded if self.cost_features is None else encoded[:, self._cost_columns()]
 
     def _geometry(
-        self, encoded: np.ndarray, people: People, cost: str | CostFunction | Cost, scale: Scale
+        self,
+        encoded: np.ndarray,
+        people: People,
+        cost: str | CostFunction | Cost,
+        scale: Scale,
+        epsilon: float,
     ) -> Geometry:
-        """Return who is like whom among people."""
-        chosen = self._chosen(encoded)
-        return cloud(chosen, people.weight, cost, scale) if self.geometry is None else self.geometry
+        """Return who is like whom among people, and who of them may receive score."""
+        geometry = self.geometry
+        if geometry is None:
+            geometry = cloud(self._chosen(encoded), people.weight, cost, scale)
+            geometry.verbose = self.verbose
+        if self.bounded or getattr(
+            self.regularizer, "bounded", False
+        ):  # whose bounds are those of all people
+            return geometry
+        seed = self.random_state if isinstance(self.random_state, Integral) else 0
+        return with_receivers(geometry, people, epsilon, self.receivers, [int(seed)])
+
+    def _tell_receivers(self, data: Data, model: Model) -> None:
+        """Set who may receive score, and what a sample of them does to the penalty."""
+        self.receivers_ = None
+        if data.geometry is not None and data.people is not None:
+            loss = self.regularizer
+            epsilon = loss.epsilon if isinstance(loss, OTFLoss) else self.epsilon
+            scores = _of(model, data)
+            self.receivers_ = receiving(data.geometry, data.people, scores, epsilon, [1])
 
 
 def check_outcome(state: Any) -> None:
@@ -383,7 +414,7 @@ def check_outcome(state: Any) -> None:
     check_attributes(
         state, alpha_="float", violation_="float", violation_bound_="float", n_iter_="int",
         converged_="bool", n_missing_sensitive_="int", balance_="plain", search_="plain",
-        history_="plain",
+        history_="plain", receivers_="plain",
     )  # fmt: skip
     if hasattr(state, "judgement_"):
         require(isinstance(state.judgement_, Judgement), "judgement_ is no Judgement")

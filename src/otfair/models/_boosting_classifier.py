@@ -110,6 +110,8 @@ class OTFBoostingClassifier(FairClassifier):
         What costs are divided by, as for `PointCloud`.
     geometry : Geometry, default=None
         Who is like whom among the training people, in place of these three.
+    receivers : int, default=None
+        As for `OTFClassifier`.
     n_jobs : int, default=None
         Threads of the booster; all by default.
     random_state : int, RandomState or None, default=None
@@ -143,6 +145,8 @@ class OTFBoostingClassifier(FairClassifier):
         As for `OTFClassifier`.
     n_missing_sensitive_ : int
         As for `OTFClassifier`.
+    receivers_ : dict or None
+        As for `OTFClassifier`.
     history_ : list of float
         The penalty of each round, a mean over people.
 
@@ -161,6 +165,7 @@ class OTFBoostingClassifier(FairClassifier):
         "n_features_in_", "feature_names_in_", "classes_", "columns_", "model_text_", "offset_",
         "alpha_", "balance_", "violation_", "violation_bound_", "judgement_", "search_", "n_iter_",
         "converged_", "history_", "n_missing_sensitive_",
+        "receivers_",
     )  # fmt: skip
     _stored_types: ClassVar = {**STORED_TYPES, **TableEncoder._stored_types}
     _takes_more = True
@@ -193,6 +198,7 @@ class OTFBoostingClassifier(FairClassifier):
         cost: str | CostFunction | Cost = "euclidean",
         scale: Scale = "max",
         geometry: Geometry | None = None,
+        receivers: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool = False,
@@ -207,7 +213,7 @@ class OTFBoostingClassifier(FairClassifier):
         self.max_violation, self.criterion, self.confidence = max_violation, criterion, confidence
         self.new_people, self.cv, self.validation_fraction = new_people, cv, validation_fraction
         self.cost_features, self.cost, self.scale = cost_features, cost, scale
-        self.geometry, self.n_jobs = geometry, n_jobs
+        self.geometry, self.receivers, self.n_jobs = geometry, receivers, n_jobs
         self.random_state, self.verbose = random_state, verbose
         if booster_params:
             self._more = booster_params
@@ -322,7 +328,7 @@ class OTFBoostingClassifier(FairClassifier):
         people = read_people(self.notion, sensitive_features, labels, weight, penalize)
         geometry, seed = None, self.random_state
         if penalize and people is not None and loss_class(self.regularizer).needs_features:
-            geometry = self._geometry(encoded, people, self.cost, self.scale)
+            geometry = self._geometry(encoded, people, self.cost, self.scale, self.epsilon)
         if seed is not None:
             whole = isinstance(seed, Integral)
             seed = int(seed) if whole else check_random_state(seed).randint(2**31 - 1)

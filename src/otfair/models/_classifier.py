@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import validate_data
 from torch import nn
 
@@ -50,6 +50,7 @@ from otfair.models._validation import (
 from otfair.notions import Notion, Weigh, as_notion
 
 DRAWING = threading.RLock()
+ROWS = 4096  # of the people, whose squares are summed at once
 STEP_BACK = 0.05  # of the way to the free model: a warm start is taken off the kink it is on
 
 
@@ -131,6 +132,11 @@ class OTFClassifier(FairClassifier):
         What costs are divided by, as for `PointCloud`. An `OTFLoss` as `regularizer` has its own.
     geometry : Geometry, default=None
         Who is like whom among the training people, in place of these three.
+    receivers : int, default=None
+        How many of the training people may receive score, next to each person themselves. Fewer
+        than all are a sample, drawn by type, and `receivers_` says what that does. By default all
+        where that takes at most 1e10 comparisons of two people, and else the largest power of two
+        below 1e10 / n: docs/training.md.
     max_iter, tol : int and float, default=500, 1e-6
         Iterations of a search by L-BFGS, and the relative decrease over ten of them that ends it.
         The norm takes five searches, each from where the last ended.
@@ -165,6 +171,10 @@ class OTFClassifier(FairClassifier):
         The strengths that were tried for `max_violation`, and how each was judged.
     n_missing_sensitive_ : int
         People who lacked a sensitive value: they were learnt from, without a part in fairness.
+    receivers_ : dict or None
+        How many `people` may receive score `of` how many and, where they are a sample, the `ratio`
+        of the penalty to that with all as receivers, with the ends of its 95 % interval, `low` and
+        `high`. None without a penalty that moves score.
     n_iter_ : int
         Iterations of all searches, or epochs.
     converged_ : bool
@@ -189,6 +199,7 @@ class OTFClassifier(FairClassifier):
         "n_features_in_", "feature_names_in_", "classes_", "coef_", "intercept_", "module_",
         "_mean", "_spread", "alpha_", "balance_", "violation_", "violation_bound_", "judgement_",
         "search_", "n_iter_", "converged_", "history_", "n_missing_sensitive_",
+        "receivers_",
     )  # fmt: skip
     _stored_types: ClassVar = STORED_TYPES
     _learnt = ("classes_", "n_features_in_", "feature_names_in_", "_mean", "_spread")
@@ -220,6 +231,7 @@ class OTFClassifier(FairClassifier):
         cost: str | CostFunction | Cost = "euclidean",
         scale: Scale = "max",
         geometry: Geometry | None = None,
+        receivers: int | None = None,
         max_iter: int = 500,
         tol: float = 1e-6,
         epochs: int = 100,
@@ -236,6 +248,7 @@ class OTFClassifier(FairClassifier):
         self.solver, self.module, self.mode, self.init = solver, module, mode, init
         self.standardize, self.cost_features = standardize, cost_features
         self.cost, self.scale, self.geometry = cost, scale, geometry
+        self.receivers = receivers
         self.max_iter, self.tol = max_iter, tol
         self.epochs, self.batch_size, self.learning_rate = epochs, batch_size, learning_rate
         self.random_state, self.verbose = random_state, verbose
@@ -270,7 +283,7 @@ class OTFClassifier(FairClassifier):
         if penalize and people is not None and self.mode == "dataset":
             loss = self._loss()
             if isinstance(loss, OTFLoss):
-                geometry = self._geometry(Z, people, loss.cost, loss.scale)
+                geometry = self._geometry(Z, people, loss.cost, loss.scale, loss.epsilon)
         if self._by_adam:
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         return Data(
@@ -406,9 +419,11 @@ class OTFClassifier(FairClassifier):
         if self.standardize:
             share = weight / weight.sum()
             self._mean = share @ X
-            with np.errstate(over="ignore", under="ignore"):
-                spread = np.sqrt(share @ (X - self._mean) ** 2)
-            range_of = X.max(0) - X.min(0)
+            with np.errstate(over="ignore", under="ignore"):  # some at a time: no copy of all
+                squares = (share[b] @ (X[b] - self._mean) ** 2 for b in gen_batches(len(X), ROWS))
+                spread = np.sqrt(sum(squares))
+            low, high = X.min(0), X.max(0)
+            range_of = high - low
             lost = ~np.isfinite(spread) | ((spread == 0) & (range_of > 0) & (range_of < 1e-150))
             if lost.any():
                 j = int(lost.argmax())
@@ -416,11 +431,13 @@ class OTFClassifier(FairClassifier):
                     f"the squares of the features overflow or vanish, as in column {j} with values "
                     f"from {X[:, j].min():.3g} to {X[:, j].max():.3g}; rescale them."
                 )
-            constant = spread <= 1e-12 * np.abs(X).max(0, initial=0.0)
+            constant = spread <= 1e-12 * np.maximum(np.abs(low), np.abs(high))
             self._spread = np.where(constant, 1.0, spread)
 
     def _scaled(self, X: np.ndarray) -> np.ndarray:
-        return np.asarray((X - self._mean) / self._spread)
+        scaled = np.asarray(X - self._mean)
+        scaled /= self._spread
+        return scaled
 
     def _given(self) -> np.ndarray:
         """Weights of the classifier `init` for scaled features, its intercept last."""

@@ -55,10 +55,18 @@ REALS: dict[str, tuple[float, float, str]] = {
 COUNTS = {
     "cv": 2,
     **dict.fromkeys(
-        ("early_stopping_rounds", "n_estimators", "max_iter", "epochs", "batch_size"), 1
+        (
+            "early_stopping_rounds",
+            "n_estimators",
+            "max_iter",
+            "epochs",
+            "batch_size",
+            "receivers",
+        ),
+        1,
     ),
 }
-OPTIONAL = ("max_violation", "C", "early_stopping_rounds")  # None is without
+OPTIONAL = ("max_violation", "C", "early_stopping_rounds", "receivers")  # None is without
 # Share of the weight that one person must leave to all others: with less, training is lost in
 # rounding, and took minutes for forty people.
 LEAST_REST = 1e-9
@@ -168,6 +176,12 @@ def check_common(estimator: Any) -> None:
     check_balance(estimator.balance)
     check_weigh(estimator.weigh)
     check_bounded(estimator.bounded, estimator.regularizer)
+    bounded = estimator.bounded or getattr(estimator.regularizer, "bounded", False)
+    if bounded and estimator.receivers is not None:
+        raise ValueError(
+            "`bounded` is True, and what each person may receive is bounded for all of them, but "
+            f"`receivers` is {estimator.receivers}; leave one of the two out."
+        )
     if estimator.scale is not None and not isinstance(estimator.scale, str):
         check_scale(estimator.scale)
     own, loss = (estimator.cost, estimator.scale), estimator.regularizer

@@ -30,6 +30,7 @@ from otfair.notions._parts import Part, Weigh, attributes_of, check_weigh, parts
 from otfair.notions._possible import possible_constraints
 from otfair.notions._predictive_parity import PredictiveParity
 from otfair.notions._rates import Rates
+from otfair.notions._samples import stratified_sample
 from otfair.notions._types import type_people
 
 # The notions that `as_notion` knows by name, in the order in which they are listed to users.

@@ -12,13 +12,13 @@ import otfair
 from otfair.auditing._features import choose_columns, read_features
 from otfair.auditing._groups import compare, read_notions
 from otfair.auditing._reading import read
-from otfair.auditing._statistics import stratified_sample
 from otfair.auditing.costs import _solving
 from otfair.auditing.costs._costs import _interval
 from otfair.auditing.costs._distances import Distances
 from otfair.auditing.costs._solving import representatives, solve, type_constraints
 from otfair.geometry import CostMatrix
 from otfair.metrics import draw_counts
+from otfair.notions import stratified_sample
 
 N = 400
 approx = pytest.approx

@@ -12,9 +12,10 @@ import numpy as np
 from otfair.auditing._groups import Comparison
 from otfair.auditing._reading import AuditData
 from otfair.auditing._results import BoundedCost, Cost
-from otfair.auditing._statistics import MIN_SCORE, stratified_sample
+from otfair.auditing._statistics import MIN_SCORE
 from otfair.auditing.costs._distances import Distances
 from otfair.auditing.costs._solving import representatives, solve, solve_bounded
+from otfair.notions import stratified_sample
 from otfair.transport import TransportError
 
 SAMPLE = 2000  # people, for whom it takes a few seconds

@@ -6,8 +6,9 @@ others can only make fairness dearer, never cheaper, than all people would.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from sklearn.utils import gen_batches
@@ -16,16 +17,21 @@ from otfair._io.progress import track
 from otfair.auditing._features import Features
 from otfair.auditing._groups import Comparison
 from otfair.auditing._reading import AuditData
-from otfair.auditing._statistics import MIN_SCORE, sample_by_mass, stratified_sample
+from otfair.auditing._statistics import MIN_SCORE, sample_by_mass
 from otfair.geometry import PointCloud
+from otfair.notions import stratified_sample
 
 BLOCK = 20_000  # people encoded at once
 MEDIAN_OF = 2_000  # people, for the typical distance
-PAIRS = 2_500_000_000  # of people who give and who may receive: of 50 000 people, all
+# Pairs of people who are compared, by whom all may receive score: all pairs of 50 000 people, or
+# those that boxes of near people leave.
+PAIRS = 2_500_000_000
+MOST_PLACES = 3 * 2**29  # bytes of all people as points, who are else encoded block by block
 MIN_REFERENCE = 512  # people of a reference sample
 SINGLE = 20_000_000  # distances; of more, each is kept to seven digits
 MAX_BETWEEN = 2 * 2**30  # bytes of distances between all people
 MAX_SOFT = 4_000_000  # soft distances; of more, those of some people
+SOFT_PEOPLE = 50_000  # whose soft distances are found, at most
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +71,8 @@ class Distances:
     """Distances from people to types, in units of the typical distance between two people.
 
     They are measured once for the comparisons that divide people alike. Of very many people, only
-    a sample of `size` may receive score; None is all of them.
+    a sample may receive score, of as many as were `asked` for, or as are affordable; `fewest` is
+    the smallest number of receivers so far.
     """
 
     def __init__(
@@ -74,7 +81,7 @@ class Distances:
     ) -> None:  # fmt: skip
         self.features, self.epsilon, self.seed, self.verbose = features, epsilon, seed, verbose
         self.n, self.weight = len(data), data.weight
-        self.size = reference_size(self.n, reference)
+        self.asked, self.fewest = reference, self.n
         self.mass = data.weight * np.maximum(data.scores, MIN_SCORE)
         some = np.sort(np.random.default_rng(seed).permutation(self.n)[:MEDIAN_OF])
         self.scale = median_distance(features.encode(some), self.weight[some])
@@ -100,25 +107,45 @@ class Distances:
         points = self.features.encode(np.arange(self.n) if rows is None else rows)
         return np.asarray(PointCloud(points, scale=self.scale).cost_matrix().numpy())
 
+    @property
+    def sampled(self) -> bool:
+        """Whether it may be that only a sample receives score."""
+        return (self.asked or reference_size(self.n)) < self.n
+
+    @cached_property
+    def _everybody(self) -> PointCloud | None:
+        """All people as one cloud, whose boxes are made once; None where they take much memory."""
+        if 8 * self.n * self.features.width > MOST_PLACES:
+            return None
+        return PointCloud(self.features.encode(np.arange(self.n)), scale=self.scale)
+
+    def _receivers(self, types: np.ndarray, count: int) -> int:
+        """Return how many people may receive score, where there are so many types."""
+        size = self.asked or reference_size(self.n)
+        if self.asked is not None or size == self.n or self._everybody is None:
+            return min(size, self.n)
+        affordable = self._everybody.comparisons(types, 0.0, n_types=count) <= PAIRS
+        return self.n if affordable else size
+
     def to_types(self, types: np.ndarray, count: int) -> TypeDistances:
         """Measure from all people to each of `count` types, through a sample if one is needed."""
-        people, size = np.arange(self.n), self.size or self.n
+        people, size = np.arange(self.n), self._receivers(types, count)
         chosen = stratified_sample(types, count, size, [self.seed])
-        there, own = self.features.encode(chosen), types[chosen]
+        self.fewest = min(self.fewest, size)
         digits = np.float32 if self.n * count > SINGLE else np.float64
         nearest = np.empty((self.n, count), dtype=digits)
         person = np.empty((self.n, count), dtype=np.int32)
+        measure = self._to_chosen(chosen, types, count)
         for b in self._blocks(self.n, "distances"):
-            cloud = self._cloud(self.features.encode(people[b]), there)
-            found = cloud.nearest_distances(own, n_types=count)
-            nearest[b], person[b] = found.values.numpy(), chosen[found.person.numpy()]
+            nearest[b], person[b] = measure(people[b])
         nearest[people, types], person[people, types] = 0.0, people
         if len(chosen) < self.n:  # as many people, drawn by their mass, are measured to all
             checked = soft_rows = sample_by_mass(types, count, self.mass, size, [self.seed, 1])
             checked_nearest, soft = self._to_all(checked, types, count)
         else:
             checked, checked_nearest = people[:0], nearest[:0]
-            soft_rows = stratified_sample(types, count, MAX_SOFT // count, [self.seed, 2])
+            few = min(MAX_SOFT // count, SOFT_PEOPLE)
+            soft_rows = stratified_sample(types, count, few, [self.seed, 2])
             soft = np.concatenate(
                 [
                     self._to_all(soft_rows[b], types, count)[1]
@@ -138,39 +165,71 @@ class Distances:
             stratum_mass=np.bincount(types, self.mass, count),
         )
 
+    def _to_chosen(
+        self, chosen: np.ndarray, types: np.ndarray, count: int
+    ) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+        """Return what gives distances of rows to people who were chosen, and who is nearest."""
+        cloud = self._everybody
+        if cloud is not None:
+            receives = np.zeros(self.n)
+            receives[chosen] = 1.0
+
+            def among_all(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+                found = cloud.rows(rows).nearest_distances(types, receives, count)
+                return found.values.numpy(), found.person.numpy()
+
+            return among_all
+        there, own = self.features.encode(chosen), types[chosen]
+
+        def by_block(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            here = PointCloud(self.features.encode(rows), there, scale=self.scale)
+            found = here.nearest_distances(own, n_types=count)
+            return found.values.numpy(), chosen[found.person.numpy()]
+
+        return by_block
+
     def _to_all(
         self, rows: np.ndarray, types: np.ndarray, count: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Nearest and soft distances of some people to all people of each type, (r, K) twice."""
+        eps = self.epsilon
+        if self._everybody is not None:
+            cloud = self._everybody.rows(rows)
+            soft = cloud.soft_distances(types, eps, self.weight, count).values.numpy()
+            nearest = cloud.nearest_distances(types, self.weight, count).values.numpy()
+        else:
+            nearest, soft = self._to_blocks(rows, types, count)
+        nearest[np.arange(len(rows)), types[rows]] = 0.0
+        return nearest, soft
+
+    def _to_blocks(
+        self, rows: np.ndarray, types: np.ndarray, count: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Measure some people to all, of whom some are encoded at a time."""
         here, eps = self.features.encode(rows), self.epsilon
         nearest = np.full((len(rows), count), np.inf)
         exponent = np.full((len(rows), count), -np.inf)
         for b in self._blocks(self.n, "distances to all"):
-            cloud = self._cloud(here, self.features.encode(np.arange(self.n)[b]))
+            there = self.features.encode(np.arange(self.n)[b])
+            cloud = PointCloud(here, there, scale=self.scale)
             hard = cloud.nearest_distances(types[b], n_types=count).values.numpy()
             soft = cloud.soft_distances(types[b], eps, self.weight[b], count).values.numpy()
             np.minimum(nearest, hard, out=nearest)
             np.logaddexp(exponent, soft / -eps, out=exponent)
-        nearest[np.arange(len(rows)), types[rows]] = 0.0
         return nearest, -eps * exponent
 
     def _blocks(self, n: int, what: str) -> Iterator[slice]:
         """Return blocks of n people, whose progress is shown."""
         yield from track(list(gen_batches(n, BLOCK)), what, verbose=self.verbose, leave=False)
 
-    def _cloud(self, here: np.ndarray, there: np.ndarray) -> PointCloud:
-        return PointCloud(here, there, scale=self.scale)
 
+def reference_size(n: int) -> int:
+    """Return how many of n people may receive score where all of their pairs would be compared.
 
-def reference_size(n: int, wanted: int | None) -> int | None:
-    """Return how many of n people may receive score: as many as asked for, or by n; None for all.
-
-    By default it is the largest power of two with at most `PAIRS` pairs. It depends on nothing
-    else, so that the same table has the same figures on every machine.
+    It is the largest power of two with at most `PAIRS` pairs, or n. It depends on nothing else, so
+    that the same table has the same figures on every machine.
     """
-    if wanted is None:
-        wanted = n if n**2 <= PAIRS else max(MIN_REFERENCE, 1 << (PAIRS // n).bit_length() - 1)
-    return None if wanted >= n else wanted
+    return n if n**2 <= PAIRS else max(MIN_REFERENCE, 1 << (PAIRS // n).bit_length() - 1)
 
 
 def median_distance(points: np.ndarray, weight: np.ndarray) -> float:

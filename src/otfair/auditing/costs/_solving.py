@@ -12,9 +12,8 @@ import scipy.sparse as sp
 import torch
 from sklearn.utils import gen_batches
 
-from otfair.auditing._statistics import stratified_sample
 from otfair.geometry import CostMatrix
-from otfair.notions import Constraints, People
+from otfair.notions import Constraints, People, stratified_sample
 from otfair.transport import exact_otf
 
 MAX_ENTRIES = 4_000_000  # distances between people and types in one linear program

@@ -67,8 +67,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--bootstrap", type=count, default=200, metavar="N",
         help="resamples of people for intervals (default 200)")  # fmt: skip
     add("--receivers", type=whole, metavar="N", help="how many people may receive score; of fewer "
-        "than all, what sampling adds is estimated (default: all of up to 50 000, of a million "
-        "2048)")  # fmt: skip
+        "than all, what sampling adds is estimated (default: all of up to 50 000, and of more "
+        "where boxes of near people allow it; else 2048 of a million)")  # fmt: skip
     add("--bounded", action=argparse.BooleanOptionalAction, default=None,
         help="whether plans leave nobody with a score above one (default: up to 3000 "
         "people)")  # fmt: skip

@@ -5,14 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 BLOCK_ENTRIES = 2**20  # of the cost matrix held at once: 8 MiB
-ROWS = 2**10  # of places at once, as large pieces that come and go leave holes in memory
+ROWS = 2**10  # of places at once
 
 
 @dataclass(frozen=True)
@@ -27,8 +26,7 @@ class Points:
     def at(cls, places: Tensor) -> Points:
         """Centre the places, or say that their squares can't be computed."""
         centre = places.mean(0)
-        parts = [(some - centre).square().sum(1) for some in torch.split(places, ROWS)]
-        norms = torch.cat(parts)
+        norms = by_rows(places, lambda some: (some - centre).square().sum(1))
         largest = float(norms.max())
         if not 1e-280 < largest < torch.inf and (largest or (places != centre).any()):
             raise ValueError(
@@ -36,10 +34,17 @@ class Points:
             )
         return cls(places, centre, norms)
 
-    @cached_property
-    def centred(self) -> Tensor:
-        """Places relative to their centre, (q, p), as products of centred numbers cancel less."""
-        return self.places - self.centre
+
+def by_rows(places: Tensor, value: Callable[[Tensor], Tensor]) -> Tensor:
+    """Return a value of each place, (q,), some of them at a time.
+
+    Values are written where they stay: small results that outlive the large pieces that they were
+    made of leave holes in memory, a gigabyte for half a million places.
+    """
+    out = places.new_empty(len(places))
+    for start in range(0, len(places), ROWS):
+        out[start : start + ROWS] = value(places[start : start + ROWS])
+    return out
 
 
 class Cost(ABC):

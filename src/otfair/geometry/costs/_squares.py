@@ -44,10 +44,9 @@ class SquaresCost(Cost):
         places = points.places
         # |y - x|^2 as one product: (y, 1, |y|^2) . (-2 x, |x|^2, 1), in units of the result.
         unit = factor**2 if self.multiple is None else factor * self.multiple
-        norms, one = points.norms[:, None], torch.ones_like(points.norms[:, None])
-        left = torch.cat([points.centred, one, norms], 1).index_select(0, columns)
-        right = torch.cat([-2 * points.centred, norms, one], 1).mul_(unit)
-        right = right if len(rows) == len(right) else right[rows]
+        left = torch.cat([*_centred(points, columns)], 1)
+        x, one, norms = _centred(points, rows)
+        right = torch.cat([x.mul_(-2), norms, one], 1).mul_(unit)
         cancelled = CANCELLED * unit * float(points.norms.max())
         twin = torch.searchsorted(rows, columns).clamp_max_(len(rows) - 1)  # (u,) same row, if any
         twins = torch.nonzero(rows[twin] == columns).squeeze(1)
@@ -71,6 +70,12 @@ class SquaresCost(Cost):
             return squares.sqrt_() if self.multiple is None else squares
 
         return block
+
+
+def _centred(points: Points, some: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return some places relative to the centre, (u, p), ones, and their squared norms, (u, 1)."""
+    norms = points.norms[some, None]
+    return points.places[some] - points.centre, torch.ones_like(norms), norms
 
 
 def _distances(X: Tensor, Y: Tensor) -> Tensor:
