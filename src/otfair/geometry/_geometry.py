@@ -110,6 +110,8 @@ class Geometry(ABC):
         """
         if columns is None:
             columns = torch.arange(self.n_column_points, device=self.device)
+        if not len(self.row_points):  # a share may be empty
+            return
         step = max(1, BLOCK_ENTRIES // max(1, len(columns)))
         block = self._blocks(columns, factor / self.scale_)
         for start in range(0, len(self.row_points), step):
@@ -201,8 +203,22 @@ class Geometry(ABC):
         Geometry
             From these rows to the same columns.
         """
-        view = copy.copy(self)
-        chosen = to_index(index, self.shape[0], "index", self.device)
+        return self.share(to_index(index, self.shape[0], "index", self.device))
+
+    def share(self, chosen: Tensor) -> Geometry:
+        """Choose the rows that one of several processes holds, of which there may be none.
+
+        Parameters
+        ----------
+        chosen : Tensor of shape (b,)
+            Indices of the rows.
+
+        Returns
+        -------
+        Geometry
+            From these rows to the same columns, as by `rows`.
+        """
+        view, chosen = copy.copy(self), chosen.to(self.device)
         points, view.row_index = torch.unique(self.row_index[chosen], return_inverse=True)
         view.row_points, view.shape = self.row_points[points], (len(chosen), self.shape[1])
         if self._cached_soft is not None:

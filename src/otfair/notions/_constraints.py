@@ -25,6 +25,7 @@ from otfair._io.arrays import (
     to_tensor,
     to_vector,
 )
+from otfair._io.processes import ALONE, Processes
 from otfair.notions._existence import check_existence
 from otfair.notions._rates import Rates, comparable, free_rates, precision_rows
 
@@ -278,6 +279,8 @@ class Constraints:
     rates: dict[str, float] = field(default_factory=dict, repr=False)
     #: What tells the rates of scores where the user gave none; `vectors` are then for equal scores.
     free: Rates | None = field(default=None, repr=False)
+    #: Who holds the other people, where `types` and `sample_weight` are of some of them only.
+    processes: Processes = field(default=ALONE, repr=False)
 
     @property
     def matrix(self) -> Array:
@@ -317,7 +320,7 @@ class Constraints:
         types, weight = (torch.as_tensor(x).cpu() for x in (self.types, self.sample_weight))
         h = to_vector(to_tensor(scores, "scores").reshape(-1), "scores", len(types)).cpu()
         mass = weight.new_zeros(len(self.type_names)).index_add_(0, types, weight * h)
-        return self.at_rates(self.free.of(mass))
+        return self.at_rates(self.free.of(torch.as_tensor(self.processes.sum(mass.numpy()))))
 
     def at_rates(self, rates: Tensor, free: Rates | None = None) -> Constraints:
         """Return the constraints at rates of one's own, one for each of `free`.
@@ -338,6 +341,24 @@ class Constraints:
         vectors = like_input(self.free.vectors(rates), is_tensor(self.vectors))
         told = self.free.named(rates) if free is None else {}
         return replace(self, vectors=vectors, rates=told, free=free)
+
+    def share(self, rows: Tensor, processes: Processes) -> Constraints:
+        """Return the same constraints as one of several processes holds them.
+
+        Parameters
+        ----------
+        rows : Tensor of shape (b,)
+            Indices of the people whom this process holds.
+        processes : Processes
+            Those that share the people.
+
+        Returns
+        -------
+        Constraints
+            The same rows of G on all people, of whom these are here.
+        """
+        types, weight = self.types[rows], self.sample_weight[rows]
+        return replace(self, types=types, sample_weight=weight, processes=processes)
 
     @classmethod
     def from_matrix(

@@ -86,7 +86,9 @@ def anneal(problem: TransportProblem, end: float, budget: int) -> tuple[np.ndarr
     """Follow the optimum from a large smoothing down to `end`; returns mu and evaluations used."""
     mu, used = np.zeros(len(problem.target)), 0
     D = problem.distances if len(problem.distances) or problem.own is None else problem.own.data
-    tau = float(D.max() - D.min())
+    processes, some = problem.processes, D.shape[-1] > 0
+    high, low = (D.max(), D.min()) if some else (-np.inf, np.inf)
+    tau = processes.max(float(high)) + processes.max(-float(low))
     while tau > end and used < budget:
         mu, _, _, count = ascend(SemiDual(problem, tau), mu, COARSE, min(DIRECT, budget - used))
         used, tau = used + count, tau / 4
@@ -100,8 +102,9 @@ def ascend(
     problem, gamma = semi.problem, semi.problem.slack
     unit, eye = problem.total / semi.tau, np.eye(len(mu))
     point = semi.at(mu)
-    rounding = 1e-9 * semi.tau * float(problem.mass @ (1 + abs(point.lse)))
-    residual = best = problem.residual(point.f, mu)
+    rounding = 1e-9 * semi.tau * problem.sum_over_people(1 + abs(point.lse))
+    (residual,) = problem.processes.first(problem.residual(point.f, mu))
+    best = residual
     delta, growth, used = FIRST_DAMPING, GROW, 1
     H = point.reference.curvature  # that of a solution nearby is good for a first step
     stale = False
@@ -118,16 +121,17 @@ def ascend(
         gain = new.value - point.value - loss
         if abs(model) < rounding:  # differences of L drown; integrate its gradient instead
             gain = 0.5 * float((r + new.r) @ step) - loss
-        new_residual = problem.residual(new.f, x)
         ratio = gain / model if model > 0 else -1.0
+        # Less damping than the curvature along the step would not shorten it.
+        curb = CURB * bend / (unit * float(step @ step)) if model > rounding else 0.0
+        new_residual, ratio, curb = problem.processes.first(problem.residual(new.f, x), ratio, curb)
         if ratio > 1e-3 or new_residual < 0.5 * best:
             delta = max(delta / SHRINK, LEAST_DAMPING) if ratio > 0.25 else 2 * delta
             mu, point, residual, growth, stale = x, new, new_residual, GROW, True
             best = min(best, residual)
         else:
             delta, growth = delta * growth, growth * GROW
-            if model > rounding:  # less than the curvature along the step would not shorten it
-                delta = max(delta, CURB * bend / (unit * float(step @ step)))
+            delta = max(delta, curb)
     reference = replace(point.reference, curvature=H)
     return mu, replace(point, reference=reference), residual, used
 

@@ -267,7 +267,7 @@ def adjusted_otf(
     linear = finer.target @ (mu - nu) - allowed @ np.abs(mu[:d]) + finer.slack @ np.abs(nu)
     price = np.where(above, np.abs(nu[:d]) * np.sign(problem.violation), 0.0) @ problem.all_vectors
     price = price + rate_price(constraints.free, smooth, relaxed, above)
-    value = float(finer.mass @ difference) + float(linear)
+    value = finer.sum_over_people(difference) + float(linear)
     slope, moved = (torch.as_tensor(v, device=geometry.device) for v in (price, difference))
     gradient = problem.weight * (moved + slope[problem.row_types])
     return AdjustedTransport(smooth, relaxed, value, problem.like(gradient))
@@ -328,7 +328,7 @@ def _solve(
         mu, point, status, residual, iterations = solved
         prices = problem.epsilon * (problem.log_scores - point.lse)
         linear = float(problem.target @ mu - problem.slack @ np.abs(mu))
-        value = float(problem.mass @ (prices - problem.epsilon)) + linear
+        value = problem.sum_over_people(prices - problem.epsilon) + linear
         primal_value = value - linear + float(mu @ (problem.vectors @ point.f))
     transport = Transport(
         problem=problem,

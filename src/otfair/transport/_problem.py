@@ -30,7 +30,8 @@ class TransportProblem:
 
     What is of the size of constraints and types is NumPy, as solvers work on it in plain Python.
     Types without people are left out. Rows of G are divided by their largest entry, `unit`: a dual
-    here is `unit` times one of the rows as given.
+    here is `unit` times one of the rows as given. Several processes may hold some of the people
+    each; what is summed over people is then summed over processes, so that all of them solve alike.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class TransportProblem:
     ) -> None:
         self.geometry, self.constraints, self.epsilon = geometry, constraints, float(epsilon)
         h = _check_scores(scores, geometry, constraints)
+        self.processes = constraints.processes  # who hold the other people, if these are some
         device, K = geometry.device, len(constraints.type_names)
         self.weight = torch.as_tensor(constraints.sample_weight, device=device)  # w (n,)
         self.row_types = torch.as_tensor(constraints.types, device=device)  # (n,)
@@ -75,7 +77,8 @@ class TransportProblem:
         self.log_scores = array_module(solver_array(h)).log(solver_array(h))
         self.mass: Vector = solver_array(mass)  # m (n,)
         zero = mass.new_zeros(self.all_vectors.shape[1])
-        by_type = zero.index_add_(0, self.row_types, mass).cpu().numpy()
+        own = zero.index_add_(0, self.row_types, mass).cpu().numpy()
+        by_type = self.processes.sum(own)
         self.total = float(by_type.sum())
         self.violation = self.all_vectors @ by_type - self.target  # G h - b, by the rows' vectors
         row_size = np.abs(self.all_vectors) @ by_type
@@ -172,6 +175,10 @@ class TransportProblem:
         """Return a copy of numbers in the user's kind of array: a tensor if the scores are one."""
         return like_input(torch.as_tensor(values, device=self.geometry.device), self.as_tensor)
 
+    def sum_over_people(self, values: Vector) -> float:
+        """Sum a number of each person, (n,), by the mass of people, also of other processes."""
+        return self.processes.total(float(self.mass @ values))
+
     def residual(self, f: np.ndarray, mu: np.ndarray) -> float:
         """Largest relative violation of the optimality conditions, for the mass f (K,) by type."""
         r, gamma = self.target - self.vectors @ f, self.slack
@@ -205,7 +212,7 @@ def _check_scores(scores: Array, geometry: Geometry, constraints: Constraints) -
             f"scores of shape {tuple(h.shape)}, a geometry of {n} rows and {m} columns, and "
             f"constraints on {people} people and {receivers} receivers."
         )
-    if float(h.min()) <= 0 or float(h.max()) > 1:
+    if len(h) and (float(h.min()) <= 0 or float(h.max()) > 1):
         bad = int(((h <= 0) | (h > 1)).sum())
         raise ValueError(
             f"`scores` must lie in (0, 1]; {bad} of {n} do not: they range from "

@@ -112,11 +112,13 @@ class SemiDual:
         reference, least = self._reference, float(change.min())
         ratio = np.exp(change - least)
         total = reference.mean(ratio)
-        f = ratio * reference.sent(problem.mass / total)
         lse = array_module(total).log(total)
         lse += reference.lse
         lse += least
-        value = float(problem.target @ mu) - self.tau * float(problem.mass @ lse)
+        own = np.append(reference.sent(problem.mass / total), float(problem.mass @ lse))
+        sums = problem.processes.sum(own)
+        f = ratio * sums[:-1]
+        value = float(problem.target @ mu) - self.tau * float(sums[-1])
         return Point(reference, ratio, total, lse, f, problem.target - V @ f, value)
 
     def curvature(self, point: Point) -> np.ndarray:
@@ -128,7 +130,7 @@ class SemiDual:
         rooted = mean * (root / point.total)
         H = (V[:d] * f) @ V[:d].T
         if point.reference.own is None:
-            H -= to_numpy(rooted @ rooted.T)
+            H -= self.problem.processes.sum(to_numpy(rooted @ rooted.T))
         else:  # the rows of places are shares themselves
             whole = np.diag(np.append(np.zeros(d), f[K:]))
             whole[:d, :d] = H
