@@ -88,7 +88,21 @@ def test_without_the_sums_each_share_would_have_constraints_of_its_own():
 
 def test_the_first_process_decides():
     # Rounding may differ between machines; who decides by other numbers would wait for ever.
-    told = in_threads(3, lambda processes: processes.first(0.1 * processes.rank, np.nan))
-    assert [one[0] for one in told] == [0.0] * 3
-    assert all(np.isnan(one[1]) for one in told)
-    assert Processes().first(0.5, 1.0) == (0.5, 1.0)
+    told = in_threads(3, lambda processes: processes.first(np.array([0.1 * processes.rank, 1.0])))
+    assert [one.tolist() for one in told] == [[0.0, 1.0]] * 3
+    own = np.array([0.5])
+    assert Processes().first(own) is own
+
+
+def test_starts_that_differ_are_that_of_the_first():
+    X, table, _, scores, _ = people(2)
+    whole, fair = PointCloud(X), DemographicParity().constraints(table)
+
+    def solve(processes):
+        rows = SHARES[processes.rank]
+        own = (scores[rows], whole.share(torch.as_tensor(rows)), fair.share(rows, processes))
+        return smooth_otf(*own, 1e-2, init=np.full(len(fair), 0.1 * processes.rank), tol=1e-12)
+
+    alone = smooth_otf(scores, whole, fair, 1e-2, tol=1e-12)
+    for solved in in_threads(3, solve):
+        assert solved.value == pytest.approx(alone.value, rel=1e-10)

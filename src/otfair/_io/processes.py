@@ -32,18 +32,15 @@ class Processes:
         """Do what may fail, and return what it gave each process; if one fails, all do."""
         return [read()]
 
-    def first(self, *values: float) -> tuple[float, ...]:
-        """Return the first process's numbers, by which all decide.
+    def first(self, values: np.ndarray) -> np.ndarray:
+        """Return the first process's numbers, by which all go on.
 
         What each makes of the same sums may differ by rounding, where machines do; whoever took
         another turn than the others would wait for them.
         """
         if self.size == 1:
             return values
-        own = np.array(values, dtype=np.float64)
-        with np.errstate(all="ignore"):
-            told = self.sum(own if self.rank == 0 else np.zeros_like(own))
-        return tuple(told.tolist())
+        return self.sum(values if self.rank == 0 else np.zeros_like(values))
 
     def total(self, value: float) -> float:
         """Return the sum over processes of a number."""

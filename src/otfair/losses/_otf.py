@@ -16,6 +16,7 @@ from torch.autograd.function import once_differentiable
 from otfair._io.arrays import Array, to_tensor
 from otfair.geometry import Cost, CostFunction, Geometry, PointCloud, Scale
 from otfair.losses._base import Diagnostics, FairnessLoss, Sample
+from otfair.losses._ranks import ProcessGroup
 from otfair.notions import (
     Constraints,
     Notion,
@@ -62,6 +63,10 @@ class OTFLoss(FairnessLoss):
         tell which columns make an attribute, so that each is one.
     pred_as_logit : bool, default=True
         Whether predictions are logits or else probabilities.
+    process_group : ProcessGroup or bool, default=None
+        Whose batches are one: those of a group of torch.distributed, or with True of its default
+        group, so that the penalty is that of the people of all ranks (docs/training.md, "On several
+        processes"). None is this process alone.
     **options : float or int
         Settings of the solver, such as ``max_sweeps=1``. A `tol` below 1e-8 is an aim: where
         rounding stands in the way, 1e-8 will do.
@@ -98,9 +103,12 @@ class OTFLoss(FairnessLoss):
         warm_start: bool = True,
         weigh: Weigh = "people",
         pred_as_logit: bool = True,
+        process_group: ProcessGroup | bool | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(notion, weigh=weigh, pred_as_logit=pred_as_logit)
+        super().__init__(
+            notion, weigh=weigh, pred_as_logit=pred_as_logit, process_group=process_group
+        )
         if bounded and any(isinstance(part, PredictiveParity) for part in self.notion.parts):
             raise ValueError(
                 "predictive parity can't be trained for within bounds: at the precision that high "
@@ -123,7 +131,11 @@ class OTFLoss(FairnessLoss):
         return super().fit_people(people, geometry)
 
     def _views(
-        self, people: People, geometry: Geometry | None, parts: Sequence[Part]
+        self,
+        people: People,
+        geometry: Geometry | None,
+        parts: Sequence[Part],
+        mine: Tensor | None = None,
     ) -> Sequence[Geometry | None]:
         """Measure distances to the finest types, once, and merge them into those of each part."""
         assert geometry is not None  # or else the features would be missing
@@ -134,12 +146,18 @@ class OTFLoss(FairnessLoss):
                 f"{geometry.shape[0]} who give score and {geometry.shape[1]} who receive it; pass "
                 "the same people, in the same order."
             )
+        geometry = geometry if mine is None else geometry.share(mine)
         finest = len(people.type_names)
         geometry.soft_distances(people.types, self.epsilon, people.weight, finest)
         return [
             geometry if p.merge is None else geometry.merged(p.merge, len(p.people.type_names))
             for p in parts
         ]
+
+    @property
+    def _splits(self) -> bool:
+        newton = self.solver == "newton" or isinstance(self.solver, Newton)
+        return newton and not self.bounded
 
     def _constrain(self, people: People, rows: Tensor | None, scores: Tensor) -> Constraints:
         return possible_constraints(people, rows, scores)
@@ -164,7 +182,8 @@ class OTFLoss(FairnessLoss):
             self._solved[sample.name] = a
         pairs = zip(a.smooth.constraint_duals.tolist(), a.relaxed.constraint_duals.tolist())
         self._duals |= dict(zip(constraints.names, pairs))
-        total = float(torch.as_tensor(constraints.sample_weight).sum())
+        own = float(torch.as_tensor(constraints.sample_weight).sum())
+        total = constraints.processes.total(own)
         self.last = Diagnostics(
             value=a.value / total,
             residual=a.residual,

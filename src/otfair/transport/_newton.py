@@ -101,18 +101,21 @@ def ascend(
     """Levenberg-Marquardt ascent; returns mu, the point there, its residual, evaluations used."""
     problem, gamma = semi.problem, semi.problem.slack
     unit, eye = problem.total / semi.tau, np.eye(len(mu))
+    first = problem.processes.first  # or else processes would part, by rounding or by their start
+    mu = first(mu)
     point = semi.at(mu)
     rounding = 1e-9 * semi.tau * problem.sum_over_people(1 + abs(point.lse))
-    (residual,) = problem.processes.first(problem.residual(point.f, mu))
-    best = residual
+    residual = best = float(first(np.array([problem.residual(point.f, mu)]))[0])
     delta, growth, used = FIRST_DAMPING, GROW, 1
     H = point.reference.curvature  # that of a solution nearby is good for a first step
+    if problem.processes.max(float(H is None)):  # also where another process knows none
+        H = None
     stale = False
     while residual > tol and used < budget and delta < MOST_DAMPING:
         if H is None or stale:
             H, stale = semi.curvature(point), False
         B, r = H + delta * unit * eye, point.r
-        x = proximal_step(B, r + B @ mu, gamma, problem.top, mu)
+        x = first(proximal_step(B, r + B @ mu, gamma, problem.top, mu))
         step, new = x - mu, semi.at(x)
         used += 1
         loss = float(gamma @ (np.abs(x) - np.abs(mu)))
@@ -124,7 +127,8 @@ def ascend(
         ratio = gain / model if model > 0 else -1.0
         # Less damping than the curvature along the step would not shorten it.
         curb = CURB * bend / (unit * float(step @ step)) if model > rounding else 0.0
-        new_residual, ratio, curb = problem.processes.first(problem.residual(new.f, x), ratio, curb)
+        found = np.array([problem.residual(new.f, x), ratio, curb])
+        new_residual, ratio, curb = first(found).tolist()
         if ratio > 1e-3 or new_residual < 0.5 * best:
             delta = max(delta / SHRINK, LEAST_DAMPING) if ratio > 0.25 else 2 * delta
             mu, point, residual, growth, stale = x, new, new_residual, GROW, True
