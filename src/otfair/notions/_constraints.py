@@ -285,6 +285,11 @@ class Constraints:
         return self.vectors[:, self.types]
 
     @property
+    def n_people(self) -> int:
+        """How many people's scores are moved."""
+        return len(self.types)
+
+    @property
     def about_precision(self) -> bool:
         """Whether some rows compare precision, which does not depend on the size of scores."""
         return self.free is not None or bool(self.rates)

@@ -13,7 +13,7 @@ from scipy.linalg.lapack import dposv
 
 from otfair._io.settings import check_real, check_whole
 from otfair.transport._problem import TransportProblem
-from otfair.transport._semidual import Point, Reference, SemiDual, Solved
+from otfair.transport._semidual import Point, Reference, SemiDual, Solved, semi_dual_of
 from otfair.transport._status import Status
 
 logger = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class Newton:
         tuple
             Duals, the point there, status, residual and number of evaluations.
         """
-        semi, limit = SemiDual(problem, reference=reference), self.max_evaluations
+        semi, limit = semi_dual_of(problem, reference=reference), self.max_evaluations
         mu = np.zeros(len(problem.target)) if init is None else init
         mu, point, residual, used = ascend(semi, mu, self.tol, min(DIRECT, limit))
         if residual > self.tol and used < limit:
@@ -85,10 +85,9 @@ class Newton:
 def anneal(problem: TransportProblem, end: float, budget: int) -> tuple[np.ndarray, int]:
     """Follow the optimum from a large smoothing down to `end`; returns mu and evaluations used."""
     mu, used = np.zeros(len(problem.target)), 0
-    D = problem.distances if len(problem.distances) or problem.own is None else problem.own.data
-    tau = float(D.max() - D.min())
+    tau = problem.distance_range
     while tau > end and used < budget:
-        mu, _, _, count = ascend(SemiDual(problem, tau), mu, COARSE, min(DIRECT, budget - used))
+        mu, _, _, count = ascend(semi_dual_of(problem, tau), mu, COARSE, min(DIRECT, budget - used))
         used, tau = used + count, tau / 4
     return mu, used
 
@@ -100,7 +99,7 @@ def ascend(
     problem, gamma = semi.problem, semi.problem.slack
     unit, eye = problem.total / semi.tau, np.eye(len(mu))
     point = semi.at(mu)
-    rounding = 1e-9 * semi.tau * float(problem.mass @ (1 + abs(point.lse)))
+    rounding = 1e-9 * semi.tau * semi.size_of(point)
     residual = best = problem.residual(point.f, mu)
     delta, growth, used = FIRST_DAMPING, GROW, 1
     H = point.reference.curvature  # that of a solution nearby is good for a first step

@@ -102,7 +102,7 @@ def cheapest(
     first = look(0.0)
     if first.solved is not None and not first.value > 0:  # fair as they are
         return first.solved
-    count, followed, close = FEW_LOOKS if len(constraints.types) <= MANY else MANY_LOOKS
+    count, followed, close = FEW_LOOKS if constraints.n_people <= MANY else MANY_LOOKS
     shifts = np.linspace(-REACH, REACH, count)
     looks = [first if shift == 0 else look(shift) for shift in shifts]
     enough = close * min(one.value for one in looks)

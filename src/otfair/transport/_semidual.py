@@ -119,6 +119,10 @@ class SemiDual:
         value = float(problem.target @ mu) - self.tau * float(problem.mass @ lse)
         return Point(reference, ratio, total, lse, f, problem.target - V @ f, value)
 
+    def size_of(self, point: Point) -> float:
+        """Return the size of what is summed to a value, by which its rounding is known."""
+        return float(self.problem.mass @ (1 + abs(point.lse)))
+
     def curvature(self, point: Point) -> np.ndarray:
         """Minus the Hessian: sum_i m_i Cov_{p_i}(g) / tau, (d, d)."""
         V, f, root = self.problem.vectors, point.f, self.problem.mass**0.5
@@ -155,6 +159,14 @@ class SemiDual:
             own = _with_data(own, data / total[own.indices])
         share /= total
         return Reference(share, xp.log(total) + top, shift, own=own)
+
+
+def semi_dual_of(
+    problem: TransportProblem, tau: float | None = None, reference: Reference | None = None
+) -> SemiDual:
+    """Return the semi-dual of a problem, on one machine or on many."""
+    kind: type[SemiDual] = getattr(problem, "semi_dual", SemiDual)
+    return kind(problem, tau, reference)
 
 
 def _squares(rows: np.ndarray, places: sp.csr_array) -> np.ndarray:
