@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -89,6 +89,26 @@ def to_dask(parts: Parts, width: int | None = None, dtype: Any = np.float64) -> 
         for future, size in zip(parts.futures, parts.sizes)
     ]
     return da.concatenate(blocks)
+
+
+def map_rows(
+    function: Callable[[Any], np.ndarray],
+    X: Collection,
+    width: int | None = None,
+    dtype: Any = np.float64,
+) -> Collection:
+    """Return, lazily, what a function makes of the rows of a collection: a Dask array."""
+    from dask import array, delayed
+
+    da: Any = array
+    tail = () if width is None else (width,)
+    blocks, sizes = np.ravel(_by_rows(X).to_delayed()).tolist(), _chunks(_by_rows(X))
+    later = delayed(function)
+    pieces = [
+        da.from_delayed(later(block), (size, *tail), dtype=dtype)
+        for block, size in zip(blocks, sizes or [np.nan] * len(blocks))
+    ]
+    return da.concatenate(pieces, allow_unknown_chunksizes=True)
 
 
 def _client() -> Any:

@@ -67,6 +67,8 @@ class PartedCloud(Geometry):
         people = X if isinstance(X, Parts) else read_parts({"X": X}).map(_numbers, "X")
         if Y is None:
             there, m = people.joined(np.concatenate), len(people)
+        elif isinstance(Y, tuple):  # a future of them, and how many they are
+            there, m = Y
         elif is_dask(Y):
             others = read_parts({"Y": Y}).map(_numbers, "Y")
             there, m = others.joined(np.concatenate), len(others)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -242,15 +243,41 @@ class FairnessLoss(Factors, ABC):
         pulls = {}
         for name, value in values.items():
             (pull,) = torch.autograd.grad(value, logits, retain_graph=True)
-            pull = torch.where(w > 0, pull / w.sqrt(), 0.0)
-            pulls[name] = pull * (float(pull.norm()) > ROUNDING * entropy)  # fair scores pull by it
-        if len(pulls) > 1:
-            self._factors = _alike({name: float(pull.norm()) for name, pull in pulls.items()})
-        together = sum(self._factors.get(name, 1.0) * pull for name, pull in pulls.items())
-        size = float(torch.as_tensor(together).norm())
+            pulls[name] = torch.where(w > 0, pull / w.sqrt(), 0.0)
+        M = torch.stack([*pulls.values()])
+        return self.balance_pulls(list(pulls), entropy, (M @ M.T).cpu().numpy())
+
+    def balance_pulls(self, names: Sequence[str], entropy: float, products: np.ndarray) -> float:
+        """Scale the penalty, as `balance_` does, by how hard it is known to pull.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Of the parts of the penalty.
+        entropy : float
+            Length of the cross-entropy's pull on the logits.
+        products : ndarray of shape (q, q)
+            Products of the pulls of the parts.
+
+        Returns
+        -------
+        float
+            The factor.
+        """
+        norms = np.sqrt(np.diag(products))
+        told = norms > ROUNDING * entropy  # fair scores pull by rounding
+        if len(names) > 1:
+            self._factors = _alike(dict(zip(names, (norms * told).tolist())))
+        factors = told * np.array([self._factors.get(name, 1.0) for name in names])
+        size = math.sqrt(max(float(factors @ products @ factors), 0.0))
         ratio = entropy / size if size > 0 else 1.0
         self.balance.fill_(ratio)
         return ratio
+
+    @property
+    def samples(self) -> tuple[Sample, ...]:
+        """The people of the dataset, as each part of the rows sees them."""
+        return self._whole
 
     def _value(self, *call: Any) -> Tensor:
         """Return the penalty before its balance, in float64; takes what `_values` takes."""

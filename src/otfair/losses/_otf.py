@@ -14,12 +14,13 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from otfair._io.arrays import Array, to_tensor
-from otfair.geometry import Cost, CostFunction, Geometry, PointCloud, Scale
+from otfair.geometry import Cost, CostFunction, Geometry, PartedCloud, PointCloud, Scale
 from otfair.losses._base import Diagnostics, FairnessLoss, Sample
 from otfair.notions import (
     Constraints,
     Notion,
     Part,
+    PartedPeople,
     People,
     PredictiveParity,
     Weigh,
@@ -127,15 +128,19 @@ class OTFLoss(FairnessLoss):
     ) -> Sequence[Geometry | None]:
         """Measure distances to the finest types, once, and merge them into those of each part."""
         assert geometry is not None  # or else the features would be missing
-        n = len(people.types)
-        if geometry.shape != (n, n):
+        n = people.n_people
+        finest = len(people.type_names)
+        if isinstance(geometry, PartedCloud) and isinstance(people, PartedPeople):
+            receivers = people.constraints().receivers  # type: ignore[attr-defined]
+            geometry.distances_to(receivers, people.first_types.numpy(), finest, self.epsilon)
+        elif geometry.shape != (n, n):
             raise ValueError(
                 f"`sensitive` has {n} people, but the features or the geometry have "
                 f"{geometry.shape[0]} who give score and {geometry.shape[1]} who receive it; pass "
                 "the same people, in the same order."
             )
-        finest = len(people.type_names)
-        geometry.soft_distances(people.types, self.epsilon, people.weight, finest)
+        else:
+            geometry.soft_distances(people.types, self.epsilon, people.weight, finest)
         return [
             geometry if p.merge is None else geometry.merged(p.merge, len(p.people.type_names))
             for p in parts
@@ -150,9 +155,31 @@ class OTFLoss(FairnessLoss):
         self._solved: dict[str, AdjustedTransport] = {}  # for the whole dataset, by part
 
     def _penalty(self, scores: Tensor, constraints: Constraints, sample: Sample) -> Tensor:
-        geometry = sample.geometry
+        assert sample.geometry is not None
+        a = self.adjusted(scores.detach().to(sample.geometry.device), sample)
+        total = float(torch.as_tensor(constraints.sample_weight).sum())
+        gradient = a.gradient.to(scores.device) / total
+        value: Tensor = _Envelope.apply(scores, a.value / total, gradient)  # type: ignore[no-untyped-call]
+        return value
+
+    def adjusted(self, scores: Array, sample: Sample) -> AdjustedTransport:
+        """Return the adjusted cost of the people of a call, from where the last one ended.
+
+        Parameters
+        ----------
+        scores : Tensor of shape (n,), or Parts
+            Their scores, which may be on Dask's workers.
+        sample : Sample
+            The people, as one part of the rows sees them.
+
+        Returns
+        -------
+        AdjustedTransport
+            The cost, a sum over people; `last` says how it went.
+        """
+        geometry, constraints = sample.geometry, sample.constraints
         assert geometry is not None
-        given = (scores.detach().to(geometry.device), geometry, constraints, self.epsilon)
+        given = (scores, geometry, constraints, self.epsilon)
         start = self._start(sample) if self.warm_start else None
         try:
             a = adjusted_otf(*given, self.slack, self.solver, start, **self._settings())
@@ -172,9 +199,7 @@ class OTFLoss(FairnessLoss):
             converged=a.converged,
             dropped=constraints.dropped,
         )
-        gradient = a.gradient.to(scores.device) / total
-        value: Tensor = _Envelope.apply(scores, a.value / total, gradient)  # type: ignore[no-untyped-call]
-        return value
+        return a
 
     def _settings(self) -> dict[str, Any]:
         return self.options | {"bounded": self.bounded}

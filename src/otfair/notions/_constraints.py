@@ -236,6 +236,11 @@ class People:
             kinds=kinds,
         )
 
+    @property
+    def n_people(self) -> int:
+        """How many people there are."""
+        return len(self.types)
+
     def to_tensors(self) -> People:
         """Return people whose constraints are tensors, whatever they were made from.
 

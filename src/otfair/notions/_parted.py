@@ -31,6 +31,7 @@ class PartedPeople(People):
 
     parts: Parts  #: Of each person, their type as typed first, and their weight, (n,) each.
     n_missing: int = 0  #: How many lack a sensitive value.
+    columns: np.ndarray | None = None  #: Numbers of those who receive score; None for all.
 
     def constraints(self, rows: Array = None, columns: Array = None) -> Constraints:
         """Constrain all people; score may go to all of them, or to some.
@@ -40,7 +41,7 @@ class PartedPeople(People):
         rows : None
             Mini-batches are for one machine.
         columns : array-like, optional
-            Numbers of the people who may receive score, ascending; all people by default.
+            Numbers of the people who may receive score, ascending; those of `columns` by default.
 
         Returns
         -------
@@ -49,6 +50,7 @@ class PartedPeople(People):
         """
         if rows is not None:
             raise TypeError("people on Dask are constrained as a whole; leave `rows` out.")
+        columns = self.columns if columns is None else columns
         if columns is None:
             receivers = self.parts.joined(_all_of)
             m, base = len(self.parts), super().constraints()
@@ -71,6 +73,11 @@ class PartedPeople(People):
             weight=torch.cat([self.weight, torch.as_tensor(mass / 2).repeat_interleave(2)]),
         )
         return both.constraints(np.arange(count), np.arange(count, 2 * count))
+
+    @property
+    def n_people(self) -> int:
+        """How many people there are."""
+        return len(self.parts)
 
     def local(self) -> People:
         """Return the representatives, as people of this machine."""

@@ -194,8 +194,15 @@ class PartedProblem(TransportProblem):
             return super().like(values)
         return values if self.in_parts else to_dask(values)
 
-    def moves(self, point: Any) -> Any:
+    def moves(self, point: Any) -> PartedMoves:
         return PartedMoves(self, point)
+
+    def type_mass(self, point: Any) -> Tensor:
+        if isinstance(point, PartedShares):
+            return self.moves(point).mass.sum(0)
+        out = np.zeros(self.all_vectors.shape[1])
+        out[self.open_types.numpy()] = point.f
+        return torch.as_tensor(out)
 
     def bound_duals(self, mu: np.ndarray) -> Tensor:
         raise TypeError("no bounds are known on Dask's workers.")

@@ -169,6 +169,10 @@ class TransportProblem:
         everywhere = mass.new_zeros(self.all_vectors.shape[1], mass.shape[1])
         return TypeMoves(everywhere.index_copy_(0, self.open_types, mass).T, self.spread)
 
+    def type_mass(self, point: Any) -> Tensor:
+        """Return the score that each type receives at a point, (K,)."""
+        return self.moves(point).mass.sum(0)
+
     def price(self, point: Any) -> tuple[Vector, float]:
         """Return the price of each person's score at a point, (n,), and the sum that a value is."""
         prices = self.epsilon * (self.log_scores - point.lse)
