@@ -44,7 +44,18 @@ class Processes:
 
     def total(self, value: float) -> float:
         """Return the sum over processes of a number."""
-        return float(self.sum(np.array([value]))[0])
+        return value if self.size == 1 else float(self.sum(np.array([value]))[0])
+
+    def sum_both(self, values: np.ndarray, value: float) -> tuple[np.ndarray, float]:
+        """Return the sums over processes of an array (k,) and of a number, by one message."""
+        if self.size == 1:
+            return values, value
+        sums = self.sum(np.append(values, value))
+        return sums[:-1], float(sums[-1])
+
+    def decide(self, *numbers: float) -> tuple[float, ...]:
+        """Return the first process's numbers, as `first` does."""
+        return numbers if self.size == 1 else tuple(self.first(np.array(numbers)).tolist())
 
 
 ALONE = Processes()

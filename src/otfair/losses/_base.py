@@ -13,13 +13,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 from zlib import crc32
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from otfair._io.arrays import Array, to_index, to_tensor
 from otfair.geometry import Geometry
 from otfair.losses._factors import Factors
-from otfair.losses._ranks import Call, ProcessGroup, check_group, join, ranks_of
+from otfair.losses._ranks import Call, ProcessGroup, Share, check_group, join, ranks_of
 from otfair.notions import (
     Constraints,
     Memory,
@@ -91,6 +92,7 @@ class FairnessLoss(Factors, ABC):
         self._people: People | None = None
         self._whole: tuple[Sample, ...] = ()  # all people of the dataset, by part
         self._memory = Memory()
+        self._share: Share | None = None
         self._mark: tuple[Any, ...] | None = None  # by which ranks see that they know one dataset
 
     def fit(
@@ -128,13 +130,17 @@ class FairnessLoss(Factors, ABC):
             geometry = self._geometry_of(X, people)
         return self.fit_people(people, geometry)
 
-    def fit_people(self, people: People, geometry: Geometry | None = None) -> Self:
+    def fit_people(
+        self, people: People, geometry: Geometry | None = None, share: Share | None = None
+    ) -> Self:
         """Take a dataset whose people a notion has typed already.
 
         Parameters
         ----------
         people, geometry : People, Geometry or None
             The people, by `Notion.people`, and who is like whom, where the penalty needs it.
+        share : Share, optional
+            Whose scores later calls are of, where several processes share these people.
 
         Returns
         -------
@@ -145,11 +151,17 @@ class FairnessLoss(Factors, ABC):
         typed = people.to_tensors()
         parts = parts_of(typed, self.weigh)
         self._check_factors(self._factors, parts)
-        alike = self._views(typed, geometry, parts)
+        here = share if self._splits else None
+        alike = self._views(typed, geometry, parts, None if here is None else here.rows)
+        self._share = share
         self._people, self._parts, self._memory = typed, parts, Memory()
         self._mark = None if self.process_group is None else _mark(typed)
+        rows = [part.people.constraints() for part in parts]
+        if here is not None:
+            rows = [constraints.share(here.rows, here.processes) for constraints in rows]
         self._whole = tuple(
-            Sample(part.name, part.people.constraints(), view) for part, view in zip(parts, alike)
+            Sample(part.name, constraints, view)
+            for part, constraints, view in zip(parts, rows, alike)
         )
         return self
 
@@ -255,25 +267,49 @@ class FairnessLoss(Factors, ABC):
         if isinstance(known, People) and len(raw):
             w = known.weight.to(raw.device)
             w = w if index is None else w[_rows(index, len(w)).to(raw.device)]
-
-        def norm(values: Tensor) -> float:  # over the people of all ranks
-            return math.sqrt(ranks.total(float(values.norm()) ** 2))
-
         # Of a copy: the cross-entropy's derivative is (h - y) / sum w, the penalty's pull / w.
         total = ranks.total(float(w.sum()))
-        entropy = norm((torch.sigmoid(logits.detach()) - y) / total * w.sqrt())
+        each = (torch.sigmoid(logits.detach()) - y) / total * w.sqrt()
+        entropy = math.sqrt(ranks.total(float(each.norm()) ** 2))
         pulls = {}
         for name, value in values.items():
             (pull,) = torch.autograd.grad(value, logits, retain_graph=True)
-            pull = torch.where(w > 0, pull / w.sqrt() / ranks.size, 0.0)
-            pulls[name] = pull * (norm(pull) > ROUNDING * entropy)  # fair scores pull by it
-        if len(pulls) > 1:
-            self._factors = _alike({name: norm(pull) for name, pull in pulls.items()})
-        together = sum(self._factors.get(name, 1.0) * pull for name, pull in pulls.items())
-        size = norm(torch.as_tensor(together))
+            pulls[name] = torch.where(w > 0, pull / w.sqrt() / ranks.size, 0.0)
+        M = torch.stack([*pulls.values()])
+        products = ranks.sum((M @ M.T).cpu().numpy())  # over the people of all ranks
+        return self.balance_pulls(list(pulls), entropy, products)
+
+    def balance_pulls(self, names: Sequence[str], entropy: float, products: np.ndarray) -> float:
+        """Scale the penalty, as `balance_` does, by how hard it is known to pull.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Of the parts of the penalty.
+        entropy : float
+            Length of the cross-entropy's pull on the logits.
+        products : ndarray of shape (q, q)
+            Products of the pulls of the parts.
+
+        Returns
+        -------
+        float
+            The factor.
+        """
+        norms = np.sqrt(np.diag(products))
+        told = norms > ROUNDING * entropy  # fair scores pull by rounding
+        if len(names) > 1:
+            self._factors = _alike(dict(zip(names, (norms * told).tolist())))
+        factors = told * np.array([self._factors.get(name, 1.0) for name in names])
+        size = math.sqrt(max(float(factors @ products @ factors), 0.0))
         ratio = entropy / size if size > 0 else 1.0
         self.balance.fill_(ratio)
         return ratio
+
+    @property
+    def samples(self) -> tuple[Sample, ...]:
+        """The people of the dataset, as each part of the rows sees them."""
+        return self._whole
 
     def _value(self, *call: Any) -> Tensor:
         """Return the penalty before its balance, in float64; takes what `_values` takes."""
@@ -298,7 +334,7 @@ class FairnessLoss(Factors, ABC):
         device = pred.device.type if isinstance(pred, Tensor) else "cpu"
         with torch.autocast(device, enabled=False):
             call = self._call(pred, as_logit, features, sensitive, labels, index)
-            if not len(call.whole):  # no rank has anybody
+            if not len(call.whole) and self._share is None:  # no rank has anybody
                 self.last = Diagnostics(value=0.0)
                 return {"": 0.0 * call.scores.sum()}
             people, rows = self._batch(call.features, call.sensitive, call.labels, call.index)
@@ -306,10 +342,12 @@ class FairnessLoss(Factors, ABC):
             if not bool(weight.any()):  # the sensitive values of everybody are missing
                 self.last = Diagnostics(value=0.0, dropped=people.names)
                 return {"": 0.0 * call.scores.sum()}
-            if len(weight) != len(call.whole):
+            known = self._share is not None and call.sensitive is None and call.index is None
+            n = len(self._share.rows) if known and self._splits else len(weight)  # type: ignore[union-attr]
+            if n != len(call.whole):
                 raise ValueError(
-                    f"`pred` has {len(call.whole)} entries but the batch has {len(weight)} "
-                    "people; pass one prediction per person."
+                    f"`pred` has {len(call.whole)} entries but the batch has {n} people; pass one "
+                    "prediction per person."
                 )
             values, last = {}, []
             for sample in self._samples(people, rows, call):
@@ -335,7 +373,10 @@ class FairnessLoss(Factors, ABC):
 
         if self.process_group is None:
             own, given = read()
-            return Call(own, **given, whole=own.detach())
+            if self._share is None or self._splits:
+                return Call(own, **given, whole=own.detach())
+            assert self._people is not None
+            return self._share.call(own, len(self._people.types)).gathered()
         call = join(ranks_of(self.process_group), read, self._mark)
         return call.shared() if self._splits else call.gathered()
 

@@ -39,12 +39,13 @@ class Call:
     whole: Tensor  # scores of all, (n,), without a gradient
     mine: Tensor | None = None  # (b,) which of them are here; none for all
     processes: Processes = ALONE
+    factor: int = 1  # of the slopes, where others take a mean of them
 
     def gathered(self) -> Call:
         """Return the same call with the scores of all people."""
         if self.mine is None:
             return self
-        scores: Tensor = _Gather.apply(self.scores, self.whole, self.mine, self.processes.size)  # type: ignore[no-untyped-call]
+        scores: Tensor = _Gather.apply(self.scores, self.whole, self.mine, self.factor)  # type: ignore[no-untyped-call]
         return replace(self, scores=scores, mine=None, processes=ALONE)
 
     def shared(self) -> Call:
@@ -53,7 +54,7 @@ class Call:
             return self
         own = self.whole[self.mine.to(self.whole.device)]
         here = torch.arange(len(own), device=own.device)
-        scores: Tensor = _Gather.apply(self.scores, own, here, self.processes.size)  # type: ignore[no-untyped-call]
+        scores: Tensor = _Gather.apply(self.scores, own, here, self.factor)  # type: ignore[no-untyped-call]
         return replace(self, scores=scores)
 
 
@@ -94,6 +95,22 @@ class Ranks(Processes):
         sums = torch.tensor(values, dtype=torch.float64, device=self._device)
         dist.all_reduce(sums, how, group=self._group)
         return sums.cpu().numpy()
+
+
+@dataclass(frozen=True)
+class Share:
+    """The rows of a dataset that one of several processes holds."""
+
+    rows: Tensor  # (b,)
+    processes: Processes
+
+    def call(self, scores: Tensor, n: int) -> Call:
+        """Return the scores of all n people, which every process learns."""
+        here = self.rows.cpu().numpy()
+        whole = np.zeros(n)
+        whole[here] = scores.detach().cpu().numpy()
+        told = torch.from_numpy(self.processes.sum(whole)).to(scores.device)
+        return Call(scores, None, None, None, None, told, self.rows, self.processes)
 
 
 def check_group(process_group: ProcessGroup | bool | None) -> ProcessGroup | None:
@@ -153,6 +170,7 @@ def join(
         whole=torch.from_numpy(np.concatenate([h for h, _, _ in told])).to(scores.device),
         mine=torch.arange(start, start + len(scores)),
         processes=ranks,
+        factor=ranks.size,
         **{name: whole.get(name) for name in given},
     )
 
@@ -198,7 +216,7 @@ def _joined(name: str, parts: Sequence[Any]) -> Array:
 
 
 class _Gather(torch.autograd.Function):
-    """Scores of all people, whose slope at this rank's is that at each rank's, summed."""
+    """Scores of all people, of which this process's are to be differentiated, times a factor."""
 
     @staticmethod
     def forward(ctx: Any, own: Tensor, values: Tensor, mine: Tensor, size: int) -> Tensor:

@@ -15,12 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from otfair._io.arrays import Array
 from otfair._io.checks import check_attributes, check_fields, require
 from otfair._io.saved import SaveMixin
+from otfair.distributed import is_dask, map_rows
 from otfair.geometry import Cost, CostFunction, Geometry, Scale
 from otfair.losses import cloud
 from otfair.models._balance import Balance
 from otfair.models._judging import Judgement, Jury, by_training, warn_not_met
 from otfair.models._search import weakest_alpha
-from otfair.notions import STORED_NOTIONS, Notion, People, as_notion, known_sensitive
+from otfair.notions import STORED_NOTIONS, Notion, PartedPeople, People, as_notion, known_sensitive
 from otfair.tables import same_people
 
 Model: TypeAlias = Any  # trained at one strength; has `logits(X)`, (n,)
@@ -38,6 +39,10 @@ class Data:
     people: People | None  # typed by the notion; none without sensitive features
     geometry: Geometry | None  # who is like whom among them; none where nothing asks
     seed: int | None  # of whatever is random, the same at every strength and in every fold
+
+    def judged(self, criterion: str, model: Model) -> Judgement:
+        """Judge the scores that a model gives to these people."""
+        return by_training(criterion, self.people, np.asarray(expit(model.logits(self.seen))))
 
     def take(self, rows: np.ndarray) -> Data:
         """Return some of the people."""
@@ -134,7 +139,7 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
             else:
                 stage, model, tried = self._fit_limit(data)
             self.balance_ = stage.balance
-            self.n_missing_sensitive_ = self._count_missing(sensitive_features)
+            self.n_missing_sensitive_ = self._count_missing(sensitive_features, data.people)
             self._keep(model, tried)
             if not self.judgement_.met:
                 warn_not_met(self.judgement_, self.alpha_, self._remedy, stacklevel=2)
@@ -148,7 +153,7 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
         """Train at the strength that was given; return its stage, the model and all of them."""
         stage = self._begin(data, penalize)
         model = self._train(stage, float(self.alpha), stage.start)
-        self._judge(float(self.alpha), by_training(self.criterion, data.people, _of(model, data)))
+        self._judge(float(self.alpha), data.judged(self.criterion, model))
         return stage, model, [model] if stage.start is None else [stage.start, model]
 
     def _fit_limit(self, data: Data) -> tuple[Any, Model, list[Model]]:
@@ -216,7 +221,6 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
         """
         stage = None
         self._check_people(X, y, sensitive_features, sample_weight)
-        missing = self._count_missing(sensitive_features)
         shared = {name: getattr(self, name) for name in self._shared}
         for alpha in alphas:
             fitted = clone(self).set_params(alpha=alpha, max_violation=None, **shared)
@@ -224,13 +228,13 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
             if stage is None:
                 first = fitted
                 data = fitted._prepare(X, y, sensitive_features, sample_weight, True)
+                missing = self._count_missing(sensitive_features, data.people)
                 stage = fitted._begin(data, True)
                 model = stage.start
             else:
                 vars(fitted).update({n: v for n, v in vars(first).items() if n in self._learnt})
             model = fitted._train(stage, float(alpha), model)
-            judgement = by_training(fitted.criterion, data.people, _of(model, data))
-            fitted._judge(float(alpha), judgement)
+            fitted._judge(float(alpha), data.judged(fitted.criterion, model))
             fitted.balance_ = stage.balance
             fitted.n_missing_sensitive_ = missing
             fitted._keep(model, [model])
@@ -250,6 +254,8 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
             One logit for each row.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            return map_rows(self.decision_function, X)  # type: ignore[no-any-return]
         logits = self._logits(X)
         if none := int(np.isnan(logits).sum()):
             raise ValueError(
@@ -271,6 +277,8 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
         ndarray of shape (n_samples, 2)
             Probabilities in the order of `classes_`.
         """
+        if is_dask(X):
+            return map_rows(self.predict_proba, X, 2)  # type: ignore[no-any-return]
         positive = expit(self.decision_function(X))
         return np.column_stack([1 - positive, positive])
 
@@ -287,6 +295,8 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
         ndarray of shape (n_samples,)
             One class for each row.
         """
+        if is_dask(X):
+            return map_rows(self.predict, X, dtype=self.classes_.dtype)  # type: ignore[no-any-return]
         likely = (self.decision_function(X) > 0).astype(int)
         return np.asarray(self.classes_[likely])
 
@@ -315,10 +325,12 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _count_missing(self, sensitive_features: Array) -> int:
+    def _count_missing(self, sensitive_features: Array, people: People | None) -> int:
         """Return how many people lack a sensitive value."""
         if sensitive_features is None:
             return 0
+        if isinstance(people, PartedPeople):
+            return people.n_missing
         known = known_sensitive(as_notion(self.notion), sensitive_features)
         return 0 if known is None else int((~known).sum())
 
@@ -388,8 +400,3 @@ def check_outcome(state: Any) -> None:
     if hasattr(state, "judgement_"):
         require(isinstance(state.judgement_, Judgement), "judgement_ is no Judgement")
         check_fields(state.judgement_)
-
-
-def _of(model: Model, data: Data) -> np.ndarray:
-    """Return the scores that a model gives to people, (n,)."""
-    return np.asarray(expit(model.logits(data.seen)))

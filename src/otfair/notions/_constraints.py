@@ -237,6 +237,11 @@ class People:
             kinds=kinds,
         )
 
+    @property
+    def n_people(self) -> int:
+        """How many people there are."""
+        return len(self.types)
+
     def to_tensors(self) -> People:
         """Return people whose constraints are tensors, whatever they were made from.
 
@@ -286,6 +291,11 @@ class Constraints:
     def matrix(self) -> Array:
         """G, (d, n): one row per constraint, one column per person."""
         return self.vectors[:, self.types]
+
+    @property
+    def n_people(self) -> int:
+        """How many people's scores are moved."""
+        return len(self.types)
 
     @property
     def about_precision(self) -> bool:

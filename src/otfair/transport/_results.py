@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse
 import torch
+from torch import Tensor
 
 from otfair._io.arrays import Array
 from otfair.transport._moves import Moves
@@ -169,9 +170,9 @@ class Transport:
         return scipy.sparse.csr_array((plan.values().cpu().numpy(), (i, j)), plan.shape)
 
     @property
-    def type_mass(self) -> np.ndarray:
-        """Score that each type receives, (K,), also from people of other processes."""
-        return self.problem.processes.sum(self._moves.mass.sum(0).cpu().numpy())
+    def type_mass(self) -> Tensor:
+        """Score that each type receives, (K,)."""
+        return self.problem.type_mass(self.point)
 
     @cached_property
     def _moves(self) -> Moves:

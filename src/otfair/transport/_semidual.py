@@ -115,11 +115,17 @@ class SemiDual:
         lse = array_module(total).log(total)
         lse += reference.lse
         lse += least
-        own = np.append(reference.sent(problem.mass / total), float(problem.mass @ lse))
-        sums = problem.processes.sum(own)
-        f = ratio * sums[:-1]
-        value = float(problem.target @ mu) - self.tau * float(sums[-1])
+        sent, priced = problem.processes.sum_both(
+            reference.sent(problem.mass / total), float(problem.mass @ lse)
+        )
+        f = ratio * sent
+        value = float(problem.target @ mu) - self.tau * priced
         return Point(reference, ratio, total, lse, f, problem.target - V @ f, value)
+
+    def size_of(self, point: Point) -> float:
+        """Return the size of what is summed to a value, by which its rounding is known."""
+        own = float(self.problem.mass @ (1 + abs(point.lse)))
+        return self.problem.processes.total(own)
 
     def curvature(self, point: Point) -> np.ndarray:
         """Minus the Hessian: sum_i m_i Cov_{p_i}(g) / tau, (d, d)."""
@@ -157,6 +163,14 @@ class SemiDual:
             own = _with_data(own, data / total[own.indices])
         share /= total
         return Reference(share, xp.log(total) + top, shift, own=own)
+
+
+def semi_dual_of(
+    problem: TransportProblem, tau: float | None = None, reference: Reference | None = None
+) -> SemiDual:
+    """Return the semi-dual of a problem, on one machine or on many."""
+    kind: type[SemiDual] = getattr(problem, "semi_dual", SemiDual)
+    return kind(problem, tau, reference)
 
 
 def _squares(rows: np.ndarray, places: sp.csr_array) -> np.ndarray:
