@@ -112,7 +112,7 @@ def _published(client: Any, everybody: Any) -> Iterator[list[str]]:
 
 def _places_of(client: Any, parts: Parts) -> list[str]:
     """Return the worker that is to train on each part: who has it, unless others have none."""
-    workers = list(client.scheduler_info(n_workers=-1)["workers"])
+    workers = list(client.ncores())
     held = client.who_has(list(parts.futures))
     places = [next(iter(held[future.key]), workers[0]) for future in parts.futures]
     while True:
