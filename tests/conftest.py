@@ -19,9 +19,9 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(items):
-    """Mark what uses a browser, the demonstration or scikit-learn's checks as slow."""
+    """Mark what uses a browser, the demonstration, Dask or scikit-learn's checks as slow."""
     for item in items:
-        if {"browser", "demo", "check"} & {*getattr(item, "fixturenames", ())}:
+        if {"browser", "demo", "check", "workers"} & {*getattr(item, "fixturenames", ())}:
             item.add_marker("slow")
 
 

@@ -208,6 +208,8 @@ class Geometry(ABC):
         if columns is None:
             columns = torch.arange(self.n_column_points, device=self.device)
         n, u = len(self.row_points), max(1, len(columns))
+        if not n:  # a share may be empty
+            return iter(())
         step = max(1, min(BLOCK_ENTRIES // u, max(LEAST_ENTRIES // u, -(-n // LEAST_BLOCKS))))
         block = self._blocks(columns, factor / self.scale_)
         ends = [(start, min(n, start + step)) for start in range(0, n, step)]
@@ -341,8 +343,22 @@ class Geometry(ABC):
         Geometry
             From these rows to the same columns.
         """
-        view = copy.copy(self)
-        chosen = to_index(index, self.shape[0], "index", self.device)
+        return self.share(to_index(index, self.shape[0], "index", self.device))
+
+    def share(self, chosen: Tensor) -> Geometry:
+        """Choose the rows that one of several processes holds, of which there may be none.
+
+        Parameters
+        ----------
+        chosen : Tensor of shape (b,)
+            Indices of the rows.
+
+        Returns
+        -------
+        Geometry
+            From these rows to the same columns, as by `rows`.
+        """
+        view, chosen = copy.copy(self), chosen.to(self.device)
         points, view.row_index = torch.unique(self.row_index[chosen], return_inverse=True)
         view.row_points, view.shape = self.row_points[points], (len(chosen), self.shape[1])
         if self._cached_soft is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from otfair._io.arrays import Array, to_tensor
 from otfair._io.threads import one_thread
+from otfair.distributed import is_parted
 from otfair.geometry._boxes import Metric
 from otfair.geometry._geometry import Geometry, Scale
 from otfair.geometry.costs import Cost, CostFunction, Points, as_cost
@@ -23,7 +25,7 @@ class PointCloud(Geometry):
     Parameters
     ----------
     X : array of shape (n, p)
-        Features of the people whose scores move.
+        Features of the people whose scores move. Those of a Dask collection stay on its workers.
     Y : array of shape (m, p), default=None
         Features of those who receive score; the same people by default.
     cost : str, callable or Cost, default="euclidean"
@@ -51,6 +53,20 @@ class PointCloud(Geometry):
             [1., 0., 1.],
             [0., 1., 0.]], dtype=torch.float64)
     """
+
+    def __new__(
+        cls,
+        X: Array = None,
+        Y: Array = None,
+        cost: str | CostFunction | Cost = "euclidean",
+        scale: Scale = "max",
+    ) -> Any:
+        """Make a cloud, or where the rows are on Dask's workers one that leaves them there."""
+        if not is_parted(X):
+            return super().__new__(cls)
+        from otfair.geometry._parted import PartedCloud  # which is made of clouds
+
+        return PartedCloud(X, Y, cost, scale)
 
     @one_thread()
     def __init__(

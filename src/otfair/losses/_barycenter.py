@@ -7,6 +7,7 @@ from torch import Tensor
 
 from otfair._io.settings import check_smoothing, check_whole
 from otfair.losses._base import Diagnostics, FairnessLoss, Sample
+from otfair.losses._ranks import ProcessGroup
 from otfair.notions import Constraints, DemographicParity, Notion, People
 
 
@@ -30,6 +31,9 @@ class BarycenterLoss(FairnessLoss):
         p = 1.
     pred_as_logit : bool, default=True
         Whether predictions are logits or else probabilities.
+    process_group : ProcessGroup or bool, default=None
+        Whose batches are one: those of a group of torch.distributed, or with True of its default
+        group, as for `OTFLoss`.
     """
 
     name, title = "barycenter", "Barycenter"
@@ -42,8 +46,9 @@ class BarycenterLoss(FairnessLoss):
         target: str = "pooled",
         smoothing: float = 0.0,
         pred_as_logit: bool = True,
+        process_group: ProcessGroup | bool | None = None,
     ) -> None:
-        super().__init__(notion, pred_as_logit=pred_as_logit)
+        super().__init__(notion, pred_as_logit=pred_as_logit, process_group=process_group)
         if not isinstance(self.notion, DemographicParity):
             raise ValueError(
                 f"BarycenterLoss compares the scores of groups, so it serves demographic parity "

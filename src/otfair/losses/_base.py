@@ -11,7 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
+from zlib import crc32
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,6 +21,7 @@ from otfair._io.arrays import Array, to_index, to_tensor
 from otfair._io.threads import few_threads
 from otfair.geometry import Geometry
 from otfair.losses._factors import Factors
+from otfair.losses._ranks import Call, ProcessGroup, Share, check_group, join, ranks_of
 from otfair.notions import (
     Constraints,
     Memory,
@@ -74,17 +77,24 @@ class FairnessLoss(Factors, ABC):
     smoothing: float
 
     def __init__(
-        self, notion: Notion | str, *, weigh: Weigh = "people", pred_as_logit: bool = True
+        self,
+        notion: Notion | str,
+        *,
+        weigh: Weigh = "people",
+        pred_as_logit: bool = True,
+        process_group: ProcessGroup | bool | None = None,
     ) -> None:
         super().__init__()
         if weigh is None:
             raise ValueError('`weigh` must be "people", "attributes" or "groups"; received None.')
         check_weigh(weigh)
         self.notion, self.weigh = as_notion(notion), weigh
-        self.pred_as_logit = pred_as_logit
+        self.pred_as_logit, self.process_group = pred_as_logit, check_group(process_group)
         self._people: People | None = None
         self._whole: tuple[Sample, ...] = ()  # all people of the dataset, by part
         self._memory = Memory()
+        self._share: Share | None = None
+        self._mark: tuple[Any, ...] | None = None  # by which ranks see that they know one dataset
 
     def fit(
         self,
@@ -121,13 +131,17 @@ class FairnessLoss(Factors, ABC):
             geometry = self._geometry_of(X, people)
         return self.fit_people(people, geometry)
 
-    def fit_people(self, people: People, geometry: Geometry | None = None) -> Self:
+    def fit_people(
+        self, people: People, geometry: Geometry | None = None, share: Share | None = None
+    ) -> Self:
         """Take a dataset whose people a notion has typed already.
 
         Parameters
         ----------
         people, geometry : People, Geometry or None
             The people, by `Notion.people`, and who is like whom, where the penalty needs it.
+        share : Share, optional
+            Whose scores later calls are of, where several processes share these people.
 
         Returns
         -------
@@ -138,10 +152,17 @@ class FairnessLoss(Factors, ABC):
         typed = people.to_tensors()
         parts = parts_of(typed, self.weigh)
         self._check_factors(self._factors, parts)
-        alike = self._views(typed, geometry, parts)
+        here = share if self._splits else None
+        alike = self._views(typed, geometry, parts, None if here is None else here.rows)
+        self._share = share
         self._people, self._parts, self._memory = typed, parts, Memory()
+        self._mark = None if self.process_group is None else _mark(typed)
+        rows = [part.people.constraints() for part in parts]
+        if here is not None:
+            rows = [constraints.share(here.rows, here.processes) for constraints in rows]
         self._whole = tuple(
-            Sample(part.name, part.people.constraints(), view) for part, view in zip(parts, alike)
+            Sample(part.name, constraints, view)
+            for part, constraints, view in zip(parts, rows, alike)
         )
         return self
 
@@ -174,7 +195,8 @@ class FairnessLoss(Factors, ABC):
         labels : array-like of shape (n,), optional
             Zeros and ones, where the notion conditions on them.
         index : array-like of shape (n,), optional
-            The batch's rows of the dataset given to `fit`; all of them by default.
+            The batch's rows of the dataset given to `fit`; all of them by default. With a
+            `process_group` it must be given: the rows of this rank's batch.
         pred_as_logit : bool, optional
             For this call, if not as the loss was made.
 
@@ -199,6 +221,7 @@ class FairnessLoss(Factors, ABC):
         taken best at a model that was trained without penalty. Then (1 - alpha) cross-entropy +
         alpha penalty means the same for any dataset, notion and penalty. It is 1 where the penalty
         does not pull at all. With sample weights, a person of weight w counts as w copies.
+        With a `process_group` it is that of the people of all ranks, who must all call it.
 
         Parameters
         ----------
@@ -222,36 +245,72 @@ class FairnessLoss(Factors, ABC):
                 "`balance_` takes `pred`, `labels`, then `features` and `sensitive`, or `index`; "
                 f"received {len(people)} more arguments after `labels`."
             )
-        _check_shape(pred)
-        raw = pred.detach().double().reshape(-1)
+        ranks, read = ranks_of(self.process_group), []
+
+        def prepare() -> None:
+            _check_shape(pred)
+            raw = pred.detach().double().reshape(-1)
+            y = to_tensor(labels, "labels", device=raw.device).reshape(-1)
+            if y.shape != raw.shape:
+                raise ValueError(
+                    f"`pred` has {len(raw)} entries and `labels` {len(y)}; pass one per person."
+                )
+            read.append((raw, y))
+
+        ranks.together(prepare)
+        ((raw, y),) = read
         logits = (raw if self.pred_as_logit else torch.logit(raw)).requires_grad_()
-        y = to_tensor(labels, "labels", device=logits.device).reshape(-1)
-        if y.shape != logits.shape:
-            raise ValueError(
-                f"`pred` has {len(logits)} entries and `labels` {len(y)}; pass one per person."
-            )
         given = logits if self.pred_as_logit else torch.sigmoid(logits)
         features, sensitive, strata = (*people, labels)[:3] if people else (None, None, None)
         values = self._values(given, features, sensitive, strata, index, None)
         w = torch.ones_like(raw)
         known = sensitive if people else self._people
-        if isinstance(known, People):
+        if isinstance(known, People) and len(raw):
             w = known.weight.to(raw.device)
             w = w if index is None else w[_rows(index, len(w)).to(raw.device)]
         # Of a copy: the cross-entropy's derivative is (h - y) / sum w, the penalty's pull / w.
-        entropy = float(((torch.sigmoid(logits.detach()) - y) / w.sum() * w.sqrt()).norm())
+        total = ranks.total(float(w.sum()))
+        each = (torch.sigmoid(logits.detach()) - y) / total * w.sqrt()
+        entropy = math.sqrt(ranks.total(float(each.norm()) ** 2))
         pulls = {}
         for name, value in values.items():
             (pull,) = torch.autograd.grad(value, logits, retain_graph=True)
-            pull = torch.where(w > 0, pull / w.sqrt(), 0.0)
-            pulls[name] = pull * (float(pull.norm()) > ROUNDING * entropy)  # fair scores pull by it
-        if len(pulls) > 1:
-            self._factors = _alike({name: float(pull.norm()) for name, pull in pulls.items()})
-        together = sum(self._factors.get(name, 1.0) * pull for name, pull in pulls.items())
-        size = float(torch.as_tensor(together).norm())
+            pulls[name] = torch.where(w > 0, pull / w.sqrt() / ranks.size, 0.0)
+        M = torch.stack([*pulls.values()])
+        products = ranks.sum((M @ M.T).cpu().numpy())  # over the people of all ranks
+        return self.balance_pulls(list(pulls), entropy, products)
+
+    def balance_pulls(self, names: Sequence[str], entropy: float, products: np.ndarray) -> float:
+        """Scale the penalty, as `balance_` does, by how hard it is known to pull.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Of the parts of the penalty.
+        entropy : float
+            Length of the cross-entropy's pull on the logits.
+        products : ndarray of shape (q, q)
+            Products of the pulls of the parts.
+
+        Returns
+        -------
+        float
+            The factor.
+        """
+        norms = np.sqrt(np.diag(products))
+        told = norms > ROUNDING * entropy  # fair scores pull by rounding
+        if len(names) > 1:
+            self._factors = _alike(dict(zip(names, (norms * told).tolist())))
+        factors = told * np.array([self._factors.get(name, 1.0) for name in names])
+        size = math.sqrt(max(float(factors @ products @ factors), 0.0))
         ratio = entropy / size if size > 0 else 1.0
         self.balance.fill_(ratio)
         return ratio
+
+    @property
+    def samples(self) -> tuple[Sample, ...]:
+        """The people of the dataset, as each part of the rows sees them."""
+        return self._whole
 
     def _value(self, *call: Any) -> Tensor:
         """Return the penalty before its balance, in float64; takes what `_values` takes."""
@@ -272,72 +331,125 @@ class FairnessLoss(Factors, ABC):
         pred_as_logit: bool | None,
     ) -> dict[str, Tensor]:
         """Return the penalty of each part, before any factor; that of all rows is called ""."""
-        _check_shape(pred)
-        with few_threads(len(pred)), torch.autocast(pred.device.type, enabled=False):
-            as_logit = self.pred_as_logit if pred_as_logit is None else pred_as_logit
-            scores = _scores(pred, as_logit)
-            people, rows = self._batch(features, sensitive, labels, index)
+        as_logit = self.pred_as_logit if pred_as_logit is None else pred_as_logit
+        device, size = ("cpu", 0) if not isinstance(pred, Tensor) else (pred.device.type, len(pred))
+        with few_threads(size), torch.autocast(device, enabled=False):
+            call = self._call(pred, as_logit, features, sensitive, labels, index)
+            if not len(call.whole) and self._share is None:  # no rank has anybody
+                self.last = Diagnostics(value=0.0)
+                return {"": 0.0 * call.scores.sum()}
+            people, rows = self._batch(call.features, call.sensitive, call.labels, call.index)
             weight = people.weight if rows is None else people.weight[rows.to(people.weight.device)]
             if not bool(weight.any()):  # the sensitive values of everybody are missing
                 self.last = Diagnostics(value=0.0, dropped=people.names)
-                return {"": 0.0 * scores.sum()}
-            if len(weight) != len(scores):
+                return {"": 0.0 * call.scores.sum()}
+            known = self._share is not None and call.sensitive is None and call.index is None
+            n = len(self._share.rows) if known and self._splits else len(weight)  # type: ignore[union-attr]
+            if n != len(call.whole):
                 raise ValueError(
-                    f"`pred` has {len(scores)} entries but the batch has {len(weight)} "
-                    "people; pass one prediction per person."
+                    f"`pred` has {len(call.whole)} entries but the batch has {n} people; pass one "
+                    "prediction per person."
                 )
             values, last = {}, []
-            for sample in self._samples(people, features, rows, scores.detach()):
-                value = self._penalty(scores, sample.constraints, sample)
+            for sample in self._samples(people, rows, call):
+                value = self._penalty(call.scores, sample.constraints, sample)
                 if sample.constraints.about_precision:
-                    value = self._per_score(value, scores, weight)
+                    value = self._per_score(value, call.scores, sample.constraints)
                 values[sample.name] = value
                 assert self.last is not None  # every penalty says how it went
                 last.append(self.last)
             self.last = last[0] if list(values) == [""] else _joined(list(values), last)
             return values
 
-    def _samples(
-        self, people: People, features: Array, rows: Tensor | None, scores: Tensor
-    ) -> Sequence[Sample]:
+    def _call(self, pred: Tensor, as_logit: bool, *who: Array) -> Call:
+        """Return the scores, and who they are of: with a process group, the people of all ranks."""
+
+        def read() -> tuple[Tensor, dict[str, Array]]:
+            _check_shape(pred)
+            scores = _scores(pred, as_logit)
+            given = dict(zip(("features", "sensitive", "labels", "index"), who))
+            if self.process_group is not None and len(scores):
+                given["index"] = self._own_rows(given["sensitive"], given["index"])
+            return scores, given
+
+        if self.process_group is None:
+            own, given = read()
+            if self._share is None or self._splits:
+                return Call(own, **given, whole=own.detach())
+            assert self._people is not None
+            return self._share.call(own, len(self._people.types)).gathered()
+        call = join(ranks_of(self.process_group), read, self._mark)
+        return call.shared() if self._splits else call.gathered()
+
+    def _own_rows(self, sensitive: Array, index: Array) -> Array:
+        """Return the rows of the dataset that are this rank's part of the batch, if it has any."""
+        if isinstance(sensitive, People):
+            raise TypeError("with a `process_group`, `sensitive` must be columns of people.")
+        if index is None and sensitive is None:
+            raise ValueError(
+                "`index` is missing. Several processes share the batch: pass the rows of this "
+                "rank's part of it."
+            )
+        fitted = index is not None and self._people is not None
+        return _rows(index, len(self._people.types)) if fitted else index  # type: ignore[union-attr]
+
+    @property
+    def _splits(self) -> bool:
+        """Whether ranks sum what each makes of its people, or else each takes the scores of all."""
+        return False
+
+    def _samples(self, people: People, rows: Tensor | None, call: Call) -> Sequence[Sample]:
         """Return the people of a call, as each part of the rows sees them."""
+        mine = call.mine
+
+        def constrained(part: Part) -> Constraints:
+            constraints = self._constrain(part.people, rows, call.whole)
+            return constraints if mine is None else constraints.share(mine, call.processes)
+
         if people is not self._people:
             parts = parts_of(people, self.weigh)
-            geometry = None if features is None else self._geometry_of(features, people)
-            alike = self._views(people, geometry, parts)
-            return [
-                Sample(part.name, self._constrain(part.people, None, scores), view)
-                for part, view in zip(parts, alike)
-            ]
+            geometry = None if call.features is None else self._geometry_of(call.features, people)
+            alike = self._views(people, geometry, parts, mine)
+            return [Sample(part.name, constrained(part), view) for part, view in zip(parts, alike)]
         if rows is None:
             return self._whole
+        here = rows if mine is None else rows[mine]
         return [
             Sample(
                 part.name,
-                self._constrain(part.people, rows, scores),
-                None if whole.geometry is None else whole.geometry.rows(rows),
+                constrained(part),
+                None if whole.geometry is None else whole.geometry.share(here),
             )
             for part, whole in zip(self._parts, self._whole)
         ]
 
     def _views(
-        self, people: People, geometry: Geometry | None, parts: Sequence[Part]
+        self,
+        people: People,
+        geometry: Geometry | None,
+        parts: Sequence[Part],
+        mine: Tensor | None = None,
     ) -> Sequence[Geometry | None]:
-        """Return who is like whom for each part, where the penalty needs it."""
+        """Return who is like whom for each part, where the penalty needs it.
+
+        `mine`, (b,), are the people whose scores are here; all by default.
+        """
         return [None] * len(parts)
 
     def _constrain(self, people: People, rows: Tensor | None, scores: Tensor) -> Constraints:
         """Return the constraints of a batch."""
         return people.constraints(rows=rows)
 
-    def _per_score(self, value: Tensor, scores: Tensor, weight: Tensor) -> Tensor:
+    def _per_score(self, value: Tensor, scores: Tensor, constraints: Constraints) -> Tensor:
         """Return a penalty per unit of score, where it is per person.
 
         Precision stays as it is where all scores are halved, so that a penalty on it must, too: or
         else it would fall by lowering everybody's score.
         """
-        w = weight.to(scores.device)
-        value = value * w.sum() / (w @ scores)
+        w, processes = constraints.sample_weight.to(scores.device), constraints.processes
+        own = w @ scores
+        total = own + (processes.total(float(own.detach())) - own.detach())
+        value = value * processes.total(float(w.sum())) / total
         assert self.last is not None
         self.last = replace(self.last, value=float(value.detach()))
         return value
@@ -464,6 +576,12 @@ def _scores(pred: Tensor, as_logit: bool) -> Tensor:
             "`pred_as_logit` True for logits."
         )
     return scores.clamp_min(LOWEST_SCORE)
+
+
+def _mark(people: People) -> tuple[Any, ...]:
+    """Return what differs where two datasets do, in what a penalty reads of them."""
+    sums = (crc32(part.cpu().numpy().tobytes()) for part in (people.types, people.weight))
+    return len(people.types), people.names, people.type_names, *sums
 
 
 def _rows(index: Array, n: int) -> Tensor:

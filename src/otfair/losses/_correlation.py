@@ -12,6 +12,7 @@ from torch import Tensor
 
 from otfair._io.settings import check_smoothing
 from otfair.losses._base import Diagnostics, FairnessLoss, Sample
+from otfair.losses._ranks import ProcessGroup
 from otfair.notions import Constraints, Notion, People
 
 
@@ -34,6 +35,9 @@ class CorrelationLoss(FairnessLoss):
         at most ``w log(2 d)`` below the largest of d.
     pred_as_logit : bool, default=True
         Whether predictions are logits or else probabilities.
+    process_group : ProcessGroup or bool, default=None
+        Whose batches are one: those of a group of torch.distributed, or with True of its default
+        group, as for `OTFLoss`.
 
     Examples
     --------
@@ -56,8 +60,9 @@ class CorrelationLoss(FairnessLoss):
         *,
         smoothing: float = 0.0,
         pred_as_logit: bool = True,
+        process_group: ProcessGroup | bool | None = None,
     ) -> None:
-        super().__init__(notion, pred_as_logit=pred_as_logit)
+        super().__init__(notion, pred_as_logit=pred_as_logit, process_group=process_group)
         self.smoothing = check_smoothing(smoothing)
 
     def _check_people(self, people: People) -> None:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from otfair._io.settings import check_smoothing, check_whole
 from otfair.losses._base import Diagnostics, FairnessLoss, Sample
+from otfair.losses._ranks import ProcessGroup
 from otfair.notions import Constraints, Notion, Weigh
 
 
@@ -29,6 +30,9 @@ class NormLoss(FairnessLoss):
         `OTFLoss`.
     pred_as_logit : bool, default=True
         Whether predictions are logits or else probabilities.
+    process_group : ProcessGroup or bool, default=None
+        Whose batches are one: those of a group of torch.distributed, or with True of its default
+        group, as for `OTFLoss`.
     """
 
     name, title = "norm", "Norm"
@@ -43,8 +47,11 @@ class NormLoss(FairnessLoss):
         smoothing: float = 0.0,
         weigh: Weigh = "people",
         pred_as_logit: bool = True,
+        process_group: ProcessGroup | bool | None = None,
     ) -> None:
-        super().__init__(notion, weigh=weigh, pred_as_logit=pred_as_logit)
+        super().__init__(
+            notion, weigh=weigh, pred_as_logit=pred_as_logit, process_group=process_group
+        )
         self.p = check_whole("p", p, 1, 2)
         self.smoothing = check_smoothing(smoothing)
 

@@ -14,12 +14,14 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from otfair._io.arrays import Array, to_tensor
-from otfair.geometry import Cost, CostFunction, Geometry, PointCloud, Scale
+from otfair.geometry import Cost, CostFunction, Geometry, PartedCloud, PointCloud, Scale
 from otfair.losses._base import Diagnostics, FairnessLoss, Sample
+from otfair.losses._ranks import ProcessGroup, Share
 from otfair.notions import (
     Constraints,
     Notion,
     Part,
+    PartedPeople,
     People,
     PredictiveParity,
     Weigh,
@@ -62,6 +64,10 @@ class OTFLoss(FairnessLoss):
         tell which columns make an attribute, so that each is one.
     pred_as_logit : bool, default=True
         Whether predictions are logits or else probabilities.
+    process_group : ProcessGroup or bool, default=None
+        Whose batches are one: those of a group of torch.distributed, or with True of its default
+        group, so that the penalty is that of the people of all ranks (docs/training.md, "On several
+        processes"). None is this process alone.
     **options : float or int
         Settings of the solver, such as ``max_sweeps=1``. A `tol` below 1e-8 is an aim: where
         rounding stands in the way, 1e-8 will do.
@@ -98,9 +104,12 @@ class OTFLoss(FairnessLoss):
         warm_start: bool = True,
         weigh: Weigh = "people",
         pred_as_logit: bool = True,
+        process_group: ProcessGroup | bool | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(notion, weigh=weigh, pred_as_logit=pred_as_logit)
+        super().__init__(
+            notion, weigh=weigh, pred_as_logit=pred_as_logit, process_group=process_group
+        )
         if bounded and any(isinstance(part, PredictiveParity) for part in self.notion.parts):
             raise ValueError(
                 "predictive parity can't be trained for within bounds: at the precision that high "
@@ -115,31 +124,47 @@ class OTFLoss(FairnessLoss):
     def _geometry_of(self, X: Array, people: People) -> Geometry:
         return cloud(X, people.weight, self.cost, self.scale)
 
-    def fit_people(self, people: People, geometry: Geometry | None = None) -> Self:
+    def fit_people(
+        self, people: People, geometry: Geometry | None = None, share: Share | None = None
+    ) -> Self:
         if geometry is None:
             raise ValueError("OTF needs features of these people, or a `geometry` of them.")
         self._geometry = geometry
         self.forget()
-        return super().fit_people(people, geometry)
+        return super().fit_people(people, geometry, share)
 
     def _views(
-        self, people: People, geometry: Geometry | None, parts: Sequence[Part]
+        self,
+        people: People,
+        geometry: Geometry | None,
+        parts: Sequence[Part],
+        mine: Tensor | None = None,
     ) -> Sequence[Geometry | None]:
         """Measure distances to the finest types, once, and merge them into those of each part."""
         assert geometry is not None  # or else the features would be missing
-        n = len(people.types)
-        if geometry.shape != (n, n):
+        n = people.n_people
+        finest = len(people.type_names)
+        if isinstance(geometry, PartedCloud) and isinstance(people, PartedPeople):
+            receivers = people.constraints().receivers  # type: ignore[attr-defined]
+            geometry.distances_to(receivers, people.first_types.numpy(), finest, self.epsilon)
+        elif geometry.shape != (n, n):
             raise ValueError(
                 f"`sensitive` has {n} people, but the features or the geometry have "
                 f"{geometry.shape[0]} who give score and {geometry.shape[1]} who receive it; pass "
                 "the same people, in the same order."
             )
-        finest = len(people.type_names)
-        geometry.soft_distances(people.types, self.epsilon, people.weight, finest)
+        else:
+            geometry = geometry if mine is None else geometry.share(mine)
+            geometry.soft_distances(people.types, self.epsilon, people.weight, finest)
         return [
             geometry if p.merge is None else geometry.merged(p.merge, len(p.people.type_names))
             for p in parts
         ]
+
+    @property
+    def _splits(self) -> bool:
+        newton = self.solver == "newton" or isinstance(self.solver, Newton)
+        return newton and not self.bounded
 
     def _constrain(self, people: People, rows: Tensor | None, scores: Tensor) -> Constraints:
         return possible_constraints(people, rows, scores)
@@ -150,9 +175,32 @@ class OTFLoss(FairnessLoss):
         self._solved: dict[str, AdjustedTransport] = {}  # for the whole dataset, by part
 
     def _penalty(self, scores: Tensor, constraints: Constraints, sample: Sample) -> Tensor:
-        geometry = sample.geometry
+        assert sample.geometry is not None
+        a = self.adjusted(scores.detach().to(sample.geometry.device), sample)
+        own = float(torch.as_tensor(constraints.sample_weight).sum())
+        total = constraints.processes.total(own)
+        gradient = a.gradient.to(scores.device) / total
+        value: Tensor = _Envelope.apply(scores, a.value / total, gradient)  # type: ignore[no-untyped-call]
+        return value
+
+    def adjusted(self, scores: Array, sample: Sample) -> AdjustedTransport:
+        """Return the adjusted cost of the people of a call, from where the last one ended.
+
+        Parameters
+        ----------
+        scores : Tensor of shape (n,), or Parts
+            Their scores, which may be on Dask's workers.
+        sample : Sample
+            The people, as one part of the rows sees them.
+
+        Returns
+        -------
+        AdjustedTransport
+            The cost, a sum over people; `last` says how it went.
+        """
+        geometry, constraints = sample.geometry, sample.constraints
         assert geometry is not None
-        given = (scores.detach().to(geometry.device), geometry, constraints, self.epsilon)
+        given = (scores, geometry, constraints, self.epsilon)
         start = self._start(sample) if self.warm_start else None
         try:
             a = adjusted_otf(*given, self.slack, self.solver, start, **self._settings())
@@ -164,7 +212,8 @@ class OTFLoss(FairnessLoss):
             self._solved[sample.name] = a
         pairs = zip(a.smooth.constraint_duals.tolist(), a.relaxed.constraint_duals.tolist())
         self._duals |= dict(zip(constraints.names, pairs))
-        total = float(torch.as_tensor(constraints.sample_weight).sum())
+        own = float(torch.as_tensor(constraints.sample_weight).sum())
+        total = constraints.processes.total(own)
         self.last = Diagnostics(
             value=a.value / total,
             residual=a.residual,
@@ -172,9 +221,7 @@ class OTFLoss(FairnessLoss):
             converged=a.converged,
             dropped=constraints.dropped,
         )
-        gradient = a.gradient.to(scores.device) / total
-        value: Tensor = _Envelope.apply(scores, a.value / total, gradient)  # type: ignore[no-untyped-call]
-        return value
+        return a
 
     def _settings(self) -> dict[str, Any]:
         return self.options | {"bounded": self.bounded}

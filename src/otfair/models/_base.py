@@ -16,13 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from otfair._io.arrays import Array
 from otfair._io.checks import check_attributes, check_fields, require
 from otfair._io.saved import SaveMixin
+from otfair.distributed import is_dask, map_rows
 from otfair.geometry import Cost, CostFunction, Geometry, Scale
 from otfair.losses import OTFLoss, cloud
 from otfair.models._balance import Balance
 from otfair.models._judging import Judgement, Jury, by_training, warn_not_met
 from otfair.models._receivers import Receiving, receiving, with_receivers
 from otfair.models._search import weakest_alpha
-from otfair.notions import STORED_NOTIONS, Notion, People, as_notion, known_sensitive
+from otfair.notions import STORED_NOTIONS, Notion, PartedPeople, People, as_notion, known_sensitive
 from otfair.tables import same_people
 
 Model: TypeAlias = Any  # trained at one strength; has `logits(X)`, (n,)
@@ -40,6 +41,10 @@ class Data:
     people: People | None  # typed by the notion; none without sensitive features
     geometry: Geometry | None  # who is like whom among them; none where nothing asks
     seed: int | None  # of whatever is random, the same at every strength and in every fold
+
+    def judged(self, criterion: str, model: Model) -> Judgement:
+        """Judge the scores that a model gives to these people."""
+        return by_training(criterion, self.people, np.asarray(expit(model.logits(self.seen))))
 
     def take(self, rows: np.ndarray) -> Data:
         """Return some of the people."""
@@ -141,7 +146,7 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
             else:
                 stage, model, tried = self._fit_limit(data)
             self.balance_ = stage.balance
-            self.n_missing_sensitive_ = self._count_missing(sensitive_features)
+            self.n_missing_sensitive_ = self._count_missing(sensitive_features, data.people)
             self._tell_receivers(data, model)
             self._keep(model, tried)
             if not self.judgement_.met:
@@ -156,7 +161,7 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
         """Train at the strength that was given; return its stage, the model and all of them."""
         stage = self._begin(data, penalize)
         model = self._train(stage, float(self.alpha), stage.start)
-        self._judge(float(self.alpha), by_training(self.criterion, data.people, _of(model, data)))
+        self._judge(float(self.alpha), data.judged(self.criterion, model))
         return stage, model, [model] if stage.start is None else [stage.start, model]
 
     def _fit_limit(self, data: Data) -> tuple[Any, Model, list[Model]]:
@@ -224,7 +229,6 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
         """
         stage = None
         self._check_people(X, y, sensitive_features, sample_weight)
-        missing = self._count_missing(sensitive_features)
         shared = {name: getattr(self, name) for name in self._shared}
         for alpha in alphas:
             fitted = clone(self).set_params(alpha=alpha, max_violation=None, **shared)
@@ -232,13 +236,13 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
             if stage is None:
                 first = fitted
                 data = fitted._prepare(X, y, sensitive_features, sample_weight, True)
+                missing = self._count_missing(sensitive_features, data.people)
                 stage = fitted._begin(data, True)
                 model = stage.start
             else:
                 vars(fitted).update({n: v for n, v in vars(first).items() if n in self._learnt})
             model = fitted._train(stage, float(alpha), model)
-            judgement = by_training(fitted.criterion, data.people, _of(model, data))
-            fitted._judge(float(alpha), judgement)
+            fitted._judge(float(alpha), data.judged(fitted.criterion, model))
             fitted.balance_ = stage.balance
             fitted.n_missing_sensitive_ = missing
             fitted._tell_receivers(data, model)
@@ -259,6 +263,8 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
             One logit for each row.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            return map_rows(self.decision_function, X)  # type: ignore[no-any-return]
         logits = self._logits(X)
         if none := int(np.isnan(logits).sum()):
             raise ValueError(
@@ -280,6 +286,8 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
         ndarray of shape (n_samples, 2)
             Probabilities in the order of `classes_`.
         """
+        if is_dask(X):
+            return map_rows(self.predict_proba, X, 2)  # type: ignore[no-any-return]
         positive = expit(self.decision_function(X))
         return np.column_stack([1 - positive, positive])
 
@@ -296,6 +304,8 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
         ndarray of shape (n_samples,)
             One class for each row.
         """
+        if is_dask(X):
+            return map_rows(self.predict, X, dtype=self.classes_.dtype)  # type: ignore[no-any-return]
         likely = (self.decision_function(X) > 0).astype(int)
         return np.asarray(self.classes_[likely])
 
@@ -324,10 +334,12 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _count_missing(self, sensitive_features: Array) -> int:
+    def _count_missing(self, sensitive_features: Array, people: People | None) -> int:
         """Return how many people lack a sensitive value."""
         if sensitive_features is None:
             return 0
+        if isinstance(people, PartedPeople):
+            return people.n_missing
         known = known_sensitive(as_notion(self.notion), sensitive_features)
         return 0 if known is None else int((~known).sum())
 
@@ -402,10 +414,12 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
     def _tell_receivers(self, data: Data, model: Model) -> None:
         """Set who may receive score, and what a sample of them does to the penalty."""
         self.receivers_ = None
-        if data.geometry is not None and data.people is not None:
+        here = data.people is not None and not isinstance(data.people, PartedPeople)
+        if data.geometry is not None and here:
+            assert data.people is not None
             loss = self.regularizer
             epsilon = loss.epsilon if isinstance(loss, OTFLoss) else self.epsilon
-            scores = _of(model, data)
+            scores = np.asarray(expit(model.logits(data.seen)))
             self.receivers_ = receiving(data.geometry, data.people, scores, epsilon, [1])
 
 
@@ -419,8 +433,3 @@ def check_outcome(state: Any) -> None:
     if hasattr(state, "judgement_"):
         require(isinstance(state.judgement_, Judgement), "judgement_ is no Judgement")
         check_fields(state.judgement_)
-
-
-def _of(model: Model, data: Data) -> np.ndarray:
-    """Return the scores that a model gives to people, (n,)."""
-    return np.asarray(expit(model.logits(data.seen)))

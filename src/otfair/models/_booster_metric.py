@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
 from otfair._io.arrays import same_length
+from otfair._io.processes import ALONE, Processes
 from otfair.losses import FairnessLoss
 from otfair.metrics import Criterion
 
@@ -29,6 +30,11 @@ class Population:
     weight: np.ndarray  # (n,) in the cross-entropy
     loss: FairnessLoss
     violation: Criterion
+    processes: Processes = ALONE  # who hold other people of these, if some do
+    total: float = field(init=False)  # weight of all people
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "total", self.processes.total(float(self.weight.sum())))
 
     def penalty(self, scores: np.ndarray, slope: bool = True) -> tuple[float, np.ndarray | None]:
         """Return the penalty, a sum over people, and its slope in each copy's score, (n,)."""
@@ -39,11 +45,6 @@ class Population:
         (pull,) = torch.autograd.grad(value, h)
         unit = np.where(self.weight > 0, self.weight, 1.0)
         return self.total * float(value.detach()), self.total * pull.numpy() / unit
-
-    @property
-    def total(self) -> float:
-        """Weight of all people."""
-        return float(self.weight.sum())
 
 
 def read_call(
@@ -129,7 +130,24 @@ class BoosterMetric:
                 f"the {len(labels)} people evaluated are not those of `fit`; name them first by "
                 "`objective.watch(X, sensitive_features, labels)`, in the same order."
             )
-        p, h = found[0], expit(margins)
+        return self.of(found[0], margins)
+
+    def of(self, p: Population, margins: np.ndarray) -> float:
+        """Return the metric of some people.
+
+        Parameters
+        ----------
+        p : Population
+            Who they are.
+        margins : ndarray of shape (n_samples,)
+            Their logits.
+
+        Returns
+        -------
+        float
+            The metric.
+        """
+        h = expit(margins)
         if self.name == "violation":
             return p.violation(h)
         if self.name == "auc":
@@ -139,5 +157,5 @@ class BoosterMetric:
             return penalty
         alpha, balance = self.objective.alpha, self.objective._balance
         each = np.logaddexp(0.0, margins) - p.labels * margins
-        entropy = float(p.weight @ each / p.total)
+        entropy = p.processes.total(float(p.weight @ each)) / p.total
         return (1 - alpha) * entropy + alpha * balance * penalty

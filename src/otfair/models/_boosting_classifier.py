@@ -20,12 +20,14 @@ from sklearn.utils.validation import _check_y, check_is_fitted
 from otfair._io.arrays import Array, same_length
 from otfair._io.checks import LARGEST_LOGIT, check_classes, check_number, one_line, require
 from otfair._io.settings import LARGEST_COUNT, check_whole
+from otfair.distributed import is_dask, refuse_dask
 from otfair.geometry import Cost, CostFunction, Geometry, Scale
 from otfair.losses import loss_class
 from otfair.models._balance import Balance
 from otfair.models._base import STORED_TYPES, Data, FairClassifier, Stage, check_outcome
+from otfair.models._boosting_dask import fit_on_dask
 from otfair.models._objective import OTFObjective
-from otfair.models._trust import compare_losses, doubt_losses, warn_of
+from otfair.models._trust import Losses, compare_losses, doubt_losses, warn_of
 from otfair.models._validation import (
     check_common,
     encoded_columns,
@@ -173,6 +175,7 @@ class OTFBoostingClassifier(FairClassifier):
     _remedy = "Allow more of it, add rounds (`n_estimators`), or add features."
     _more: dict[str, Any] = {}  # noqa: RUF012  (replaced, never changed)
     model_text_: str
+    encoder_: TableEncoder
 
     def __init__(
         self,
@@ -217,6 +220,45 @@ class OTFBoostingClassifier(FairClassifier):
         self.random_state, self.verbose = random_state, verbose
         if booster_params:
             self._more = booster_params
+
+    def fit(
+        self,
+        X: Array,
+        y: Array,
+        sensitive_features: Array = None,
+        sample_weight: Array = None,
+    ) -> Self:
+        """Train the classifier; on Dask collections by `xgboost.dask` on their workers.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Features: numbers, text, categories and missing values.
+        y : array-like of shape (n_samples,)
+            Labels of two classes.
+        sensitive_features : array-like or data frame, default=None
+            One or many sensitive columns; needed unless `alpha` is 0. People who lack a value are
+            learnt from, and have no part in fairness.
+        sample_weight : array-like of shape (n_samples,), default=None
+            One for each row by default; a weight w stands for w copies.
+
+        Returns
+        -------
+        object
+            The fitted classifier itself.
+        """
+        given = {"X": X, "y": y, "sensitive_features": sensitive_features}
+        given["sample_weight"] = sample_weight
+        if not is_dask(*given.values()):
+            return super().fit(X, y, sensitive_features, sample_weight)
+        self._check_settings()
+        found = fit_on_dask(self, given)
+        self.encoder_, self.classes_ = found.model.encoder_, found.model.classes_
+        self.balance_, self.n_missing_sensitive_ = found.balance, found.missing
+        self._judge(float(self.alpha), found.judgement)
+        self._keep(_Trees(found.booster, found.history), [])
+        self._warn_of(found.losses)
+        return self
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         return {**super().get_params(deep), **self._more}
@@ -269,6 +311,11 @@ class OTFBoostingClassifier(FairClassifier):
         state.model_text_ = booster_of(state.model_text_).rewritten(state.model_text_, levels)
         check_number(state, "offset_", -LARGEST_LOGIT, LARGEST_LOGIT)
         check_outcome(state)
+
+    @staticmethod
+    def _check_people(X: Array, y: Array, sensitive_features: Array, sample_weight: Array) -> None:
+        refuse_dask("a path of boosted trees", X, y, sensitive_features, sample_weight)
+        FairClassifier._check_people(X, y, sensitive_features, sample_weight)
 
     def _check_settings(self) -> None:
         if self.booster not in BOOSTERS:
@@ -371,9 +418,19 @@ class OTFBoostingClassifier(FairClassifier):
         categories = np.array([column.levels is not None for column in self.columns_])
         return TreeData(data.seen, data.labels, data.weight, categories, names)
 
+    def _rows_like(self, fitted: OTFBoostingClassifier) -> TreeData:
+        """Return nobody, with the columns that a fitted copy of this classifier knows."""
+        names = [column.name for column in fitted.columns_]
+        categories = np.array([column.levels is not None for column in fitted.columns_])
+        return TreeData(np.zeros((0, len(names))), np.zeros(0), None, categories, names)
+
+    def _booster_params(self, seed: int | None) -> dict[str, Any]:
+        """Return the user's parameters of the booster, but for our defaults."""
+        own = {"n_jobs": self.n_jobs, "random_state": seed}
+        return {**self._more, **{k: v for k, v in own.items() if v is not None}}
+
     def _train(self, stage: _Stage, alpha: float, start: _Trees | None) -> _Trees:
-        own = {"n_jobs": self.n_jobs, "random_state": stage.seed}
-        params = {**self._more, **{k: v for k, v in own.items() if v is not None}}
+        params = self._booster_params(stage.seed)
         objective = stage.objective if alpha else None
         if objective is not None:
             objective.reset().alpha = alpha
@@ -395,10 +452,14 @@ class OTFBoostingClassifier(FairClassifier):
         out = stage.watched
         if out is not None and self.alpha_ < 1:
             weight = np.ones(len(out.labels)) if out.weight is None else out.weight
-            losses = compare_losses(chosen.logits(out.X), out.labels, weight)
+            self._warn_of(compare_losses(chosen.logits(out.X), out.labels, weight), 4)
+
+    def _warn_of(self, losses: Losses | None, stacklevel: int = 3) -> None:
+        """Warn where people kept out of training find trees worse than the base rate."""
+        if losses is not None and self.alpha_ < 1:
             remedy = "Use fewer features, shallower trees, or ask for less fairness."
             worse = doubt_losses(losses, "the people kept out to stop training", remedy)
-            warn_of(worse, stacklevel=3)  # where `fit` was called
+            warn_of(worse, stacklevel=stacklevel)  # where `fit` was called
 
     def _trained(self) -> Booster:
         """Return the trained booster; of a loaded model its text tells which one it is."""
@@ -416,8 +477,12 @@ class OTFBoostingClassifier(FairClassifier):
                 ) from error
         return self._ensemble
 
+    def _seen(self, X: Array) -> np.ndarray:
+        """Return a table as trees see it."""
+        return tree_matrix(self, X, self.columns_)
+
     def _logits(self, X: Array) -> np.ndarray:
-        return self._trained().logits(tree_matrix(self, X, self.columns_))
+        return self._trained().logits(self._seen(X))
 
     def _encoded(self, X: Array) -> np.ndarray:
         return np.asarray(self.encoder_.transform(X))

@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import validate_data
@@ -24,20 +23,17 @@ from torch import nn
 from otfair._io.arrays import Array
 from otfair._io.checks import check_classes, check_shapes, check_width, require
 from otfair._io.settings import as_real
+from otfair.distributed import is_dask
 from otfair.geometry import Cost, CostFunction, Geometry, Scale
 from otfair.losses import FairnessLoss, OTFLoss, as_loss
 from otfair.metrics import ViolationOf, criterion_of
 from otfair.models._balance import Balance
 from otfair.models._base import STORED_TYPES, Data, FairClassifier, Stage, check_outcome
 from otfair.models._lbfgs import WINDOW
+from otfair.models._parted_data import PartedData, read_parted
+from otfair.models._parted_training import PartedTraining
 from otfair.models._training import RESIDUAL, Line, Network, Training
-from otfair.models._trust import (
-    compare_losses,
-    doubt_losses,
-    doubt_spread,
-    left_out_logits,
-    warn_of,
-)
+from otfair.models._trust import doubt_losses, doubt_spread, warn_of
 from otfair.models._validation import (
     check_settings,
     chosen_columns,
@@ -275,6 +271,8 @@ class OTFClassifier(FairClassifier):
         self, X: Array, y: Array, sensitive_features: Array, sample_weight: Array, penalize: bool
     ) -> Data:
         """Read and scale the data, and measure who is like whom."""
+        if is_dask(X):
+            return read_parted(self, X, y, sensitive_features, sample_weight, penalize)
         X, labels, weight = read_training_data(self, X, y, sample_weight)
         weighted = None if sample_weight is None else weight
         people = read_people(self.notion, sensitive_features, labels, weighted, penalize)
@@ -293,10 +291,7 @@ class OTFClassifier(FairClassifier):
 
     def _begin(self, data: Data, penalize: bool) -> _Stage:
         """Make the penalty, and train without it."""
-        assert data.weight is not None
-        share = data.weight / data.weight.mean()
-        ridge = 1 / (as_real(self.C) or np.inf) / data.weight.sum()
-        training = Training(data.seen, data.labels, share, verbose=self.verbose, ridge=ridge)
+        training = self._training(data)
         if data.people is not None:
             training.violation_of = criterion_of(ViolationOf.name, data.people)
             if penalize:
@@ -313,6 +308,14 @@ class OTFClassifier(FairClassifier):
         start = None if self._by_adam else line
         seed = data.seed or 0
         return _Stage(start=start, balance=balance, training=training, line=line, seed=seed)
+
+    def _training(self, data: Data) -> Training:
+        inverse = 1 / (as_real(self.C) or np.inf)
+        if isinstance(data, PartedData):
+            return PartedTraining.of(data, inverse, self.verbose)
+        assert data.weight is not None
+        share, ridge = data.weight / data.weight.mean(), inverse / data.weight.sum()
+        return Training(data.seen, data.labels, share, verbose=self.verbose, ridge=ridge)
 
     def _train(self, stage: _Stage, alpha: float, start: Line | Network | None) -> Line | Network:
         if not isinstance(start, Line):
@@ -386,15 +389,12 @@ class OTFClassifier(FairClassifier):
             return
         t, alike, worse = stage.training, "", ""
         if self.alpha_ and self.init is None:
-            scores, free = (expit(line.logits(t.X)) for line in (chosen, stage.line))
-            alike = doubt_spread(scores, free, self.alpha_)
-        left_out = left_out_logits(t.X, t.y, t.weight, chosen.weights, t.ridge)
-        if left_out is not None:
+            alike = doubt_spread(t.some_scores(chosen), t.some_scores(stage.line), self.alpha_)
+        if (losses := t.left_out(chosen)) is not None:
             smaller = (
                 "Set `C`, such as 0.1" if self.C is None else f"Set `C` below {as_real(self.C):g}"
             )
             remedy = f"{smaller}, use fewer features, or ask for less fairness."
-            losses = compare_losses(left_out, t.y, t.weight)
             worse = doubt_losses(losses, "the training people, each left out in turn,", remedy)
         warn_of(alike, worse, stacklevel=3)  # where `fit` was called
 
@@ -415,24 +415,28 @@ class OTFClassifier(FairClassifier):
         return chosen_columns(self.cost_features, names, [[j] for j in own])
 
     def _learn_scale(self, X: np.ndarray, weight: np.ndarray) -> None:
-        self._mean, self._spread = np.zeros(X.shape[1]), np.ones(X.shape[1])
+        share = weight / weight.sum()
+        mean = share @ X
+        with np.errstate(over="ignore", under="ignore"):  # some at a time: no copy of all
+            squares = (share[b] @ (X[b] - mean) ** 2 for b in gen_batches(len(X), ROWS))
+            spread = np.sqrt(sum(squares))
+        self._set_scale(mean, spread, X.min(0), X.max(0))
+
+    def _set_scale(
+        self, mean: np.ndarray, spread: np.ndarray, low: np.ndarray, high: np.ndarray
+    ) -> None:
+        """Take means, standard deviations and ends of features, (p,) each, to scale them by."""
+        self._mean, self._spread = np.zeros(len(mean)), np.ones(len(mean))
         if self.standardize:
-            share = weight / weight.sum()
-            self._mean = share @ X
-            with np.errstate(over="ignore", under="ignore"):  # some at a time: no copy of all
-                squares = (share[b] @ (X[b] - self._mean) ** 2 for b in gen_batches(len(X), ROWS))
-                spread = np.sqrt(sum(squares))
-            low, high = X.min(0), X.max(0)
-            range_of = high - low
-            lost = ~np.isfinite(spread) | ((spread == 0) & (range_of > 0) & (range_of < 1e-150))
+            lost = ~np.isfinite(spread) | ((spread == 0) & (high > low) & (high - low < 1e-150))
             if lost.any():
                 j = int(lost.argmax())
                 raise ValueError(
                     f"the squares of the features overflow or vanish, as in column {j} with values "
-                    f"from {X[:, j].min():.3g} to {X[:, j].max():.3g}; rescale them."
+                    f"from {low[j]:.3g} to {high[j]:.3g}; rescale them."
                 )
             constant = spread <= 1e-12 * np.maximum(np.abs(low), np.abs(high))
-            self._spread = np.where(constant, 1.0, spread)
+            self._mean, self._spread = mean, np.where(constant, 1.0, spread)
 
     def _scaled(self, X: np.ndarray) -> np.ndarray:
         scaled = np.asarray(X - self._mean)

@@ -13,8 +13,9 @@ import numpy as np
 from scipy.special import expit
 
 from otfair._io.arrays import Array, check_weight
+from otfair._io.processes import ALONE, Processes
 from otfair.geometry import Cost, CostFunction, Geometry, PointCloud, Scale
-from otfair.losses import OTFLoss, as_loss, cloud, loss_class
+from otfair.losses import OTFLoss, Share, as_loss, cloud, loss_class
 from otfair.metrics import ViolationOf, criterion_of
 from otfair.models._balance import Balance
 from otfair.models._booster_metric import BoosterMetric, Population, read_call, same_people
@@ -189,6 +190,7 @@ class OTFObjective:
         labels: np.ndarray,
         geometry: Geometry | None,
         sample_weight: Array = None,
+        share: Share | None = None,
     ) -> Self:
         """Take training people whom a notion has typed already.
 
@@ -198,13 +200,15 @@ class OTFObjective:
             The people, by `Notion.people`, and who is like whom, where the penalty needs it.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights in the cross-entropy; in the penalty, those of the people count.
+        share : Share, default=None
+            Who is in the booster's rows, where several processes share the people.
 
         Returns
         -------
         OTFObjective
             The objective itself, whose balance is 1 where it is "auto", until `balance_by`.
         """
-        self._populations = [self._population(people, labels, geometry, sample_weight)]
+        self._populations = [self._population(people, labels, geometry, sample_weight, share)]
         self._settle(1.0)
         if not isinstance(self.balance, str):
             self._settle(set_balance(self._train.loss, self.balance, people))
@@ -261,7 +265,12 @@ class OTFObjective:
         return self.watch_people(people, y, X, sample_weight)
 
     def watch_people(
-        self, people: People, labels: np.ndarray, X: Array, sample_weight: Array = None
+        self,
+        people: People,
+        labels: np.ndarray,
+        X: Array,
+        sample_weight: Array = None,
+        share: Share | None = None,
     ) -> Self:
         """Take people whom a notion has typed already, for `metric` to judge by.
 
@@ -273,6 +282,8 @@ class OTFObjective:
             Numeric features by which people are alike, as for `fit`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights in the cross-entropy; in the penalty, those of the people count.
+        share : Share, default=None
+            Who is in the booster's rows, where several processes share the people.
 
         Returns
         -------
@@ -280,7 +291,7 @@ class OTFObjective:
             The objective itself.
         """
         train, y = self._train, labels
-        if any(np.array_equal(p.labels, y) for p in self._populations):
+        if share is None and any(np.array_equal(p.labels, y) for p in self._populations):
             raise ValueError(
                 "these people have the labels of others that are watched, or trained on, in the "
                 "same order, and boosters tell datasets by nothing else; watch other people."
@@ -288,7 +299,7 @@ class OTFObjective:
         alike = None
         if isinstance(train.loss, OTFLoss) and train.loss._geometry is not None:
             alike = PointCloud(X, cost=self.cost, scale=train.loss._geometry.scale_)
-        self._populations.append(self._population(people, y, alike, sample_weight))
+        self._populations.append(self._population(people, y, alike, sample_weight, share))
         self._populations[-1].loss.factors = train.loss.factors
         return self
 
@@ -371,21 +382,24 @@ class OTFObjective:
 
     def _next_force(self, p: Population, h: np.ndarray, curvature: np.ndarray) -> np.ndarray:
         """Return what the penalty adds to each copy's slope, in units of its curvature, (n,)."""
-        equal = np.ptp(h) <= 1e-12
+        processes = p.processes
+        highest, lowest = float(h.max(initial=0.0)), float(h.min(initial=1.0))
+        equal = processes.max(highest) + processes.max(-lowest) <= 1e-12
         if equal or self._force is None:
             self.reset()
             self._force = np.zeros(len(h))
         value, slope = p.penalty(h)
         assert slope is not None
         self.history_.append(value / p.total)
-        size = float(curvature @ slope**2)
+        size = processes.total(float(curvature @ slope**2))
         if equal or not size > 0:  # fair: nothing pulls
             return self._force
         push = self.approach * max(value, 0.0) / size * slope
         # The slope vanishes where scores pass through fairness: what holds them there must not.
         self._most = max(self.strength * np.sqrt(size), FADE * self._most)
-        force = _at_most(self._force + push, curvature, self._most)
-        self._force = _at_most(self._force + MEMORY * push, curvature, self._most)
+        force = _at_most(self._force + push, curvature, self._most, processes)
+        kept = self._force + MEMORY * push
+        self._force = _at_most(kept, curvature, self._most, processes)
         return force
 
     @property
@@ -400,16 +414,23 @@ class OTFObjective:
         labels: np.ndarray,
         geometry: Geometry | None,
         sample_weight: Array,
+        share: Share | None = None,
     ) -> Population:
         weigh = chosen_weigh(self.weigh, self.regularizer, people)
         how: dict[str, Any] = {"epsilon": self.epsilon, "bounded": self.bounded, "tol": RESIDUAL}
         loss = as_loss(self.regularizer, self.notion, weigh, **how)
-        loss.fit_people(people, geometry)
-        weight = check_weight(sample_weight, len(labels)).cpu().numpy()
-        return Population(labels, weight, loss, criterion_of(ViolationOf.name, people))
+        loss.fit_people(people, geometry, share)
+        weight = check_weight(sample_weight, len(people.types)).cpu().numpy()
+        violation = criterion_of(ViolationOf.name, people)
+        if share is None:
+            return Population(labels, weight, loss, violation)
+        rows = share.rows.numpy()
+        return Population(labels[rows], weight[rows], loss, violation, share.processes)
 
 
-def _at_most(force: np.ndarray, curvature: np.ndarray, most: float) -> np.ndarray:
+def _at_most(
+    force: np.ndarray, curvature: np.ndarray, most: float, processes: Processes = ALONE
+) -> np.ndarray:
     """Shorten a force to a length, measured by the curvature."""
-    length = float(np.sqrt(curvature @ force**2))
+    length = float(np.sqrt(processes.total(float(curvature @ force**2))))
     return force * (most / length) if length > most else force

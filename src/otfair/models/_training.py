@@ -20,6 +20,7 @@ from otfair.losses import FairnessLoss
 from otfair.metrics import Criterion, ViolationOf, criterion_of
 from otfair.models._balance import HALF_WITHIN, HALVINGS, TOLD, Balance, even_out
 from otfair.models._lbfgs import Objective, minimize
+from otfair.models._trust import Losses, compare_losses, left_out_logits
 from otfair.notions import People
 
 RESIDUAL = 1e-10  # of the penalty's solver: near fairness, more would hide the violation left
@@ -91,11 +92,32 @@ class Training:
     ridge: float = 0.0  # times half the squared length of a line's weights, its intercept apart
     penalty: float = 0.0  # at the last evaluation
 
+    @property
+    def width(self) -> int:
+        """How many features there are."""
+        return int(self.X.shape[1])
+
+    def scores(self, model: Line | Network) -> np.ndarray:
+        """Return the scores that a model gives to these people, (n,)."""
+        return np.asarray(expit(model.logits(self.X)))
+
+    def some_scores(self, model: Line | Network) -> np.ndarray:
+        """Return scores of people by whom it is told how far apart scores lie."""
+        return self.scores(model)
+
+    def left_out(self, line: Line) -> Losses | None:
+        """Return the loss of a line where each person is left out in turn, if it is soon told."""
+        logits = left_out_logits(self.X, self.y, self.weight, line.weights, self.ridge)
+        return None if logits is None else compare_losses(logits, self.y, self.weight)
+
+    def pull_alike(self, free: Line) -> float:
+        """Let the penalty pull as hard as the cross-entropy at a model; returns its factor."""
+        assert self.loss is not None
+        return self.loss.balance_(torch.from_numpy(free.logits(self.X)), self.y)
+
     def violation(self, model: Line | Network) -> float:
         """Violation of a model's scores on these people; 0 without sensitive features."""
-        if self.violation_of is None:
-            return 0.0
-        return self.violation_of(expit(model.logits(self.X)))
+        return 0.0 if self.violation_of is None else self.violation_of(self.scores(model))
 
     def balance(self, free: Line, *, max_iter: int, tol: float) -> Balance:
         """Give the penalty the factor with which alpha = 1/2 halves the violation; returns it.
@@ -106,14 +128,14 @@ class Training:
         """
         if self.loss is None:
             return 1.0
-        logits = torch.from_numpy(free.logits(self.X))
         if self.batches is not None:
+            logits = torch.from_numpy(free.logits(self.X))
             rows = np.random.default_rng(0).permutation(len(self.y))[:BALANCE_BATCH]
             features, people = self.batches
             batch = (features[rows], people.take(rows))
             self.loss.balance_(logits[rows], self.y[rows], *batch)
             return self.loss.balances
-        alike = self.loss.balance_(logits, self.y)
+        alike = self.pull_alike(free)
         settings: dict[str, Any] = {"max_iter": min(max_iter, 100), "tol": 10 * tol}
         if isinstance(start := self.loss.balances, dict):
             self.even(free, lambda: self.descend(0.5, free.weights, **settings), start, 0.5)
@@ -150,7 +172,7 @@ class Training:
         `train` trains by the penalty as it is; `free` is the model without. The penalty keeps the
         factors of the model that is returned.
         """
-        loss, h = self.loss, expit(free.logits(self.X))
+        loss, h = self.loss, self.scores(free)
         assert loss is not None
         violations = {p.name: criterion_of(ViolationOf.name, p.people) for p in loss.parts}
         before = {name: of(h) for name, of in violations.items()}
@@ -161,7 +183,7 @@ class Training:
         def shares_at(factors: dict[str, float]) -> dict[str, float]:
             loss.balances = factors
             trained.append(replace(train(), balance=factors))
-            h = expit(trained[-1].logits(self.X))
+            h = self.scores(trained[-1])
             return {name: violations[name](h) / size for name, size in before.items()}
 
         if not before:
@@ -210,7 +232,7 @@ class Training:
             bar.update()  # one step may try many, each of them long for many people
             return objective(theta)
 
-        theta = np.zeros(self.X.shape[1] + 1) if start is None else start
+        theta = np.zeros(self.width + 1) if start is None else start
         settings: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "callback": record}
         bar_of = track(desc=f"alpha {alpha:g}", verbose=self.verbose, leave=False)
         with few_threads(len(self.y)), bar_of as bar:

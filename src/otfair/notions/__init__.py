@@ -26,11 +26,19 @@ from otfair.notions._equalized_odds import EqualizedOdds, EqualOpportunity, Pred
 from otfair.notions._existence import check_existence
 from otfair.notions._gaps import known_people, known_sensitive
 from otfair.notions._linear import LinearNotion
+from otfair.notions._parted import (
+    PartedConstraints,
+    PartedPeople,
+    parted_people,
+    read_scores,
+    type_parts,
+)
 from otfair.notions._parts import Part, Weigh, attributes_of, check_weigh, parts_of
 from otfair.notions._possible import possible_constraints
 from otfair.notions._predictive_parity import PredictiveParity
 from otfair.notions._rates import Rates
 from otfair.notions._samples import stratified_sample
+from otfair.notions._tally import Tally, join, represent, tally
 from otfair.notions._types import type_people
 
 # The notions that `as_notion` knows by name, in the order in which they are listed to users.

@@ -17,6 +17,7 @@ import numpy as np
 from torch import Tensor
 
 from otfair._io.arrays import Array, check_weight, is_tensor
+from otfair.distributed import is_dask
 from otfair.notions._attributes import Attribute, Strata, cross, refuse_single
 from otfair.notions._batches import Memory, read_columns, reads_one_hot
 from otfair.notions._constraints import Constraints, People
@@ -85,6 +86,12 @@ class Notion:
             )
         return constraints
 
+    def _on_workers(self, *given: Array) -> People:
+        """Type the people of Dask collections."""
+        from otfair.notions._parted import parted_people  # which knows notions
+
+        return parted_people(self, *given)
+
     def _batch(self, sensitive: Array, labels: Array, memory: Memory) -> People:
         """Type the people of a batch, which may lack groups that earlier ones had."""
         return self.people(sensitive, labels)
@@ -119,6 +126,8 @@ class _Stack(Notion):
         self, sensitive_features: Array, labels: Array = None, sample_weight: Array = None
     ) -> People:
         data = (sensitive_features, labels, sample_weight)
+        if is_dask(sensitive_features):
+            return self._on_workers(*data)
         return reduce(stack_people, (part.people(*data) for part in self.parts))
 
 
@@ -152,6 +161,8 @@ class GroupNotion(Notion):
     def people(
         self, sensitive_features: Array, labels: Array = None, sample_weight: Array = None
     ) -> People:
+        if is_dask(sensitive_features):
+            return self._on_workers(sensitive_features, labels, sample_weight)
         return self._typed(sensitive_features, labels, sample_weight, None)
 
     def _batch(self, sensitive: Array, labels: Array, memory: Memory) -> People:

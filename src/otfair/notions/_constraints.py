@@ -25,6 +25,7 @@ from otfair._io.arrays import (
     to_tensor,
     to_vector,
 )
+from otfair._io.processes import ALONE, Processes
 from otfair.notions._existence import check_existence
 from otfair.notions._rates import Rates, comparable, free_rates, precision_rows
 
@@ -236,6 +237,11 @@ class People:
             kinds=kinds,
         )
 
+    @property
+    def n_people(self) -> int:
+        """How many people there are."""
+        return len(self.types)
+
     def to_tensors(self) -> People:
         """Return people whose constraints are tensors, whatever they were made from.
 
@@ -278,11 +284,18 @@ class Constraints:
     rates: dict[str, float] = field(default_factory=dict, repr=False)
     #: What tells the rates of scores where the user gave none; `vectors` are then for equal scores.
     free: Rates | None = field(default=None, repr=False)
+    #: Who holds the other people, where `types` and `sample_weight` are of some of them only.
+    processes: Processes = field(default=ALONE, repr=False)
 
     @property
     def matrix(self) -> Array:
         """G, (d, n): one row per constraint, one column per person."""
         return self.vectors[:, self.types]
+
+    @property
+    def n_people(self) -> int:
+        """How many people's scores are moved."""
+        return len(self.types)
 
     @property
     def about_precision(self) -> bool:
@@ -317,7 +330,7 @@ class Constraints:
         types, weight = (torch.as_tensor(x).cpu() for x in (self.types, self.sample_weight))
         h = to_vector(to_tensor(scores, "scores").reshape(-1), "scores", len(types)).cpu()
         mass = weight.new_zeros(len(self.type_names)).index_add_(0, types, weight * h)
-        return self.at_rates(self.free.of(mass))
+        return self.at_rates(self.free.of(torch.as_tensor(self.processes.sum(mass.numpy()))))
 
     def at_rates(self, rates: Tensor, free: Rates | None = None) -> Constraints:
         """Return the constraints at rates of one's own, one for each of `free`.
@@ -338,6 +351,24 @@ class Constraints:
         vectors = like_input(self.free.vectors(rates), is_tensor(self.vectors))
         told = self.free.named(rates) if free is None else {}
         return replace(self, vectors=vectors, rates=told, free=free)
+
+    def share(self, rows: Tensor, processes: Processes) -> Constraints:
+        """Return the same constraints as one of several processes holds them.
+
+        Parameters
+        ----------
+        rows : Tensor of shape (b,)
+            Indices of the people whom this process holds.
+        processes : Processes
+            Those that share the people.
+
+        Returns
+        -------
+        Constraints
+            The same rows of G on all people, of whom these are here.
+        """
+        types, weight = self.types[rows], self.sample_weight[rows]
+        return replace(self, types=types, sample_weight=weight, processes=processes)
 
     @classmethod
     def from_matrix(

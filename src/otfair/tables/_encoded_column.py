@@ -79,6 +79,30 @@ def learn_column(column: nw.Series[Any], weight: Floats) -> EncodedColumn:
     return _fit_number(column, weight) if _is_number(column) else _fit_category(column, weight)
 
 
+def summarize_column(column: nw.Series[Any], weight: Floats) -> tuple[pd.Series[Any], Floats]:
+    """Return a few values with weights, from which the same is learnt as from a whole column.
+
+    Of a category these are its distinct values; of numbers, two a standard deviation above and
+    below their mean, and a gap for all gaps. Those of several parts are put below each other.
+    """
+    if not _is_number(column):
+        native = pd.Series(column.to_native()).reset_index(drop=True)
+        codes, _ = pd.factorize(native, use_na_sentinel=False)
+        _, first = np.unique(codes, return_index=True)
+        counts = np.bincount(codes, weight, len(first)).astype(np.float64)
+        return native.iloc[first].reset_index(drop=True), counts
+    values = _numbers(column)
+    gaps = np.isnan(values)
+    found, weights = [np.nan], [float(weight[gaps].sum())]
+    if not gaps.all():
+        some = pd.Series(values[~gaps])
+        known = _fit_number(nw.from_native(some, series_only=True), weight[~gaps])
+        wide = float(known.scale[0]) if np.ptp(some) > 0 else 0.0
+        found += [known.mean[0] - wide, known.mean[0] + wide]
+        weights += [0.5 * float(weight[~gaps].sum())] * 2
+    return pd.Series(found, name=column.name), np.array(weights)
+
+
 def _is_number(column: nw.Series[Any]) -> bool:
     """Whether a column is to stay a number; an error for what is neither number nor category."""
     kind = kind_of(column)

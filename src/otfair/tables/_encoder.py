@@ -18,8 +18,9 @@ from otfair._io.arrays import check_weight
 from otfair._io.checks import brief, check_shapes, check_width, require
 from otfair._io.memory import machine_memory, say_size
 from otfair._io.saved import SaveMixin
+from otfair.distributed import is_dask, map_rows, read_parts
 from otfair.tables._columns import to_narwhals
-from otfair.tables._encoded_column import EncodedColumn, Floats, learn_column
+from otfair.tables._encoded_column import EncodedColumn, Floats, learn_column, summarize_column
 
 SMALLEST = 1e-290  # scale of a column; numbers that are divided by less are numbers no more
 
@@ -97,6 +98,8 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         TableEncoder
             The encoder itself.
         """
+        if is_dask(X):
+            return self._fit_parts(X, sample_weight)
         table, named = _as_table(X)
         weight = check_weight(sample_weight, len(table)).cpu().numpy()
         if not weight.all():
@@ -107,6 +110,19 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[
             self.feature_names_in_ = np.asarray(table.columns, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+        return self
+
+    def _fit_parts(self, X: Any, sample_weight: Any) -> Self:
+        """Learn columns of a Dask collection from summaries of their parts."""
+        found = read_parts({"X": X, "sample_weight": sample_weight}).gather(_summaries)
+        self.fit(found[0][0])  # names and number of columns
+        self.columns_ = []
+        for parts in zip(*(columns for _, columns in found)):
+            values = pd.concat([value for value, _ in parts], ignore_index=True)
+            weight = np.concatenate([own for _, own in parts])
+            table = pd.DataFrame({parts[0][0].name: values[weight > 0]})
+            (column,) = nw.from_native(table, eager_only=True).iter_columns()
+            self.columns_.append(learn_column(column, weight[weight > 0]))
         return self
 
     def transform(self, X: Any) -> Floats:
@@ -123,6 +139,9 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[
             One row per person, one column for each name of `get_feature_names_out`.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            width = sum(len(learnt.mean) for learnt in self.columns_)
+            return map_rows(self.transform, X, width)  # type: ignore[no-any-return]
         table = _fitted_table(self, X)
         ends = np.cumsum([len(learnt.mean) for learnt in self.columns_])
         _refuse_too_large(len(table), int(ends[-1]), self.columns_)
@@ -176,6 +195,19 @@ class TableEncoder(SaveMixin, TransformerMixin, BaseEstimator):  # type: ignore[
         named = getattr(state, "feature_names_in_", None)
         if named is not None:
             require([c.name for c in columns] == list(named), "its columns have other names")
+
+
+def _summaries(rows: dict[str, Any]) -> tuple[Any, list[tuple[Any, Floats]]]:
+    """Return one row of a part, and a summary of each of its columns."""
+    table, _ = _as_table(rows["X"])
+    weight = np.ones(len(table))
+    if rows.get("sample_weight") is not None:
+        given = np.append(np.asarray(rows["sample_weight"]), 1.0)
+        weight = check_weight(given, len(given)).numpy()[:-1]
+        table, weight = table.filter((weight > 0).tolist()), weight[weight > 0]
+    columns = [summarize_column(column, weight) for column in table.iter_columns()]
+    named = zip(columns, table.columns)
+    return rows["X"][:1], [(value.rename(name), own) for (value, own), name in named]
 
 
 def _refuse_too_large(rows: int, width: int, columns: list[EncodedColumn]) -> None:

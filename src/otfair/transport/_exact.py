@@ -9,13 +9,15 @@ others are one person to the program, if there are many of them.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from otfair.transport._newton import anneal
-from otfair.transport._problem import TransportProblem, convert_like, to_numpy
+from otfair.transport._problem import TransportProblem, Vector, convert_like, to_numpy
 from otfair.transport._results import Transport
 from otfair.transport._semidual import Reference
 from otfair.transport._status import Status
@@ -34,60 +36,105 @@ HIGHS = {  # settings of the solver of the program
 FINEST = 1e-15  # of the largest distance, that a unit may be
 
 
-def solve_exact(problem: TransportProblem) -> Transport:
-    """Solve min <D, P> s.t. P 1 = m, |V P'1 - b| <= slack, certified by the gap."""
-    found = _generate(problem, max(float(problem.distances.max()), 1e-300))
+def solve_exact(
+    problem: TransportProblem, pairs_of: Callable[[Any], Pairs] | None = None
+) -> Transport:
+    """Solve min <D, P> s.t. P 1 = m, |V P'1 - b| <= slack, certified by the gap.
+
+    `pairs_of` a problem are those of people on this machine by default.
+    """
+    largest, pairs_of = problem.max_distance, pairs_of or Pairs
+    found = _generate(problem, pairs_of(problem), max(largest, 1e-300))
     for _ in range(3):  # most costs may be far below the largest, which was the unit
         if not found.converged or abs(found.gap) <= 1e-6 * found.primal_value:
             break
-        unit = max(found.primal_value / problem.total, FINEST * float(problem.distances.max()))
-        finer = _generate(problem, unit)
+        unit = max(found.primal_value / problem.total, FINEST * largest)
+        finer = _generate(problem, pairs_of(problem), unit)
         if not finer.converged or abs(finer.gap) >= abs(found.gap):
             break
         found = finer
     return found
 
 
-def _generate(problem: TransportProblem, unit: float) -> Transport:
+class Pairs:
+    """The pairs of a person and a type that a program is about, of people on this machine."""
+
+    def __init__(self, problem: TransportProblem) -> None:
+        self._problem = problem
+        self.D, self.m = to_numpy(problem.distances), to_numpy(problem.mass)  # (K, n), (n,)
+        self.possible, self._alike = self.D.size, None
+        if self.possible > ALL_PAIRS:
+            self.D, self.m, self._alike = _merged(self.D, self.m)
+        self.pairs = np.zeros(self.D.shape, dtype=bool)
+
+    @property
+    def all(self) -> bool:
+        """Whether no pair is left out."""
+        return bool(self.pairs.all())
+
+    def add(self, mu: np.ndarray, margin: float) -> None:
+        """Add the pairs that are, at duals mu, dearer by at most a margin than a person's best."""
+        self.pairs |= excess(self.D, self._problem.vectors, mu) <= margin
+
+    def program(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return distances, masses and pairs of the people that a program is about."""
+        return self.D, self.m, self.pairs
+
+    def prices(self, mu: np.ndarray) -> tuple[Vector, float]:
+        """Return the least price of each person's unit of score at duals mu, and their sum."""
+        lowest = (self.D - (mu @ self._problem.vectors)[:, None]).min(0)
+        paid = float(self.m @ lowest)
+        lowest = lowest if self._alike is None else lowest[self._alike]
+        return convert_like(lowest, self._problem.mass), paid
+
+    def point(self, P: np.ndarray, prices: Vector, mu: np.ndarray) -> Any:
+        """Return the shares of a plan of the program."""
+        m = to_numpy(self._problem.mass)
+        P = P if self._alike is None else _shared(P, m, self._alike)
+        share = P / np.where(m > 0, m, 1.0)
+        return Reference(
+            convert_like(share, self._problem.mass), prices, mu @ self._problem.vectors
+        )
+
+
+def _generate(problem: TransportProblem, pairs: Pairs, unit: float) -> Transport:
     """Generate pairs until the gap is below the tolerance, with costs in a unit."""
-    D, m, V = to_numpy(problem.distances), to_numpy(problem.mass), problem.vectors
-    centre, margin, alike = np.zeros(len(V)), float(D.max()), None
-    if D.size > ALL_PAIRS:
+    centre, margin = np.zeros(len(problem.vectors)), problem.max_distance
+    if pairs.possible > ALL_PAIRS:
         margin = 1e-3 * unit
         centre, _ = anneal(problem, margin / 30, budget=1000)
-        D, m, alike = _merged(D, m)
-    pairs = _excess(D, V, centre) <= margin
+    pairs.add(centre, margin)
+    D, m, some = pairs.program()
     P, mu, primal, dual, done = np.full_like(D, np.nan), centre, np.inf, -np.inf, False
-    lowest = (D - (mu @ V)[:, None]).min(0)  # (n,), the price of a unit of each person's score
+    prices, _ = pairs.prices(mu)
     for rounds in range(1, ROUNDS + 1):
-        answer = _program(problem, D / unit, m, pairs)
+        answer = _program(problem, D / unit, m, some)
         if answer is None:
-            if pairs.all():
+            if pairs.all:
                 break
             margin *= 10  # too few pairs to be fair with
-            pairs |= _excess(D, V, centre) <= margin
+            pairs.add(centre, margin)
+            D, m, some = pairs.program()
             continue
         P, mu = answer[0], answer[1] * unit
-        lowest = (D - (mu @ V)[:, None]).min(0)
+        prices, paid = pairs.prices(mu)
         linear = problem.target @ mu - problem.slack @ np.abs(mu)
-        primal, dual = float((D * P).sum()), float(m @ lowest + linear)
+        primal, dual = float((D * P).sum()), paid + float(linear)
         if primal == 0:  # no plan is cheaper, and no duals at all prove it
-            mu, lowest, dual = np.zeros_like(mu), D.min(0), 0.0
+            mu, dual = np.zeros_like(mu), 0.0
+            prices, _ = pairs.prices(mu)
         done = abs(primal - dual) <= TOLERANCE * unit * problem.total
-        logger.debug("round %d: %d pairs, gap %.2e", rounds, int(pairs.sum()), primal - dual)
-        if done or pairs.all():
+        logger.debug("round %d: %d pairs, gap %.2e", rounds, int(some.sum()), primal - dual)
+        if done or pairs.all:
             break
-        pairs |= _excess(D, V, mu) <= 0
-    if alike is not None:
-        m, lowest = to_numpy(problem.mass), lowest[alike]
-        P = _shared(P, m, alike)
-    prices = convert_like(lowest, problem.mass)
+        pairs.add(mu, 0.0)
+        D, m, some = pairs.program()
     residual = problem.residual(P.sum(1), mu) if done else np.inf
     return Transport(
         problem=problem,
         mu=mu,
         prices=prices,
-        point=Reference(convert_like(P / np.where(m > 0, m, 1.0), problem.mass), prices, mu @ V),
+        point=pairs.point(P, prices, mu),
         value=dual,
         primal_value=primal,
         residual=residual,
@@ -127,7 +174,7 @@ def _shared(P: np.ndarray, m: np.ndarray, alike: np.ndarray) -> np.ndarray:
     return np.asarray(out * (m / out.sum(0)))
 
 
-def _excess(D: np.ndarray, V: np.ndarray, mu: np.ndarray) -> np.ndarray:
+def excess(D: np.ndarray, V: np.ndarray, mu: np.ndarray) -> np.ndarray:
     """By how much each type is dearer than the best one, for each person, at duals mu, (K, n)."""
     price = D - (mu @ V)[:, None]
     return np.asarray(price - price.min(0))

@@ -13,7 +13,7 @@ from scipy.linalg.lapack import dposv
 
 from otfair._io.settings import check_real, check_whole
 from otfair.transport._problem import TransportProblem
-from otfair.transport._semidual import Point, Reference, SemiDual, Solved
+from otfair.transport._semidual import Point, Reference, SemiDual, Solved, semi_dual_of
 from otfair.transport._status import Status
 
 logger = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class Newton:
         tuple
             Duals, the point there, status, residual and number of evaluations.
         """
-        semi, limit = SemiDual(problem, reference=reference), self.max_evaluations
+        semi, limit = semi_dual_of(problem, reference=reference), self.max_evaluations
         mu = np.zeros(len(problem.target)) if init is None else init
         mu, point, residual, used = ascend(semi, mu, self.tol, min(DIRECT, limit))
         if residual > self.tol and used < limit:
@@ -85,10 +85,9 @@ class Newton:
 def anneal(problem: TransportProblem, end: float, budget: int) -> tuple[np.ndarray, int]:
     """Follow the optimum from a large smoothing down to `end`; returns mu and evaluations used."""
     mu, used = np.zeros(len(problem.target)), 0
-    D = problem.distances if len(problem.distances) or problem.own is None else problem.own.data
-    tau = float(D.max() - D.min())
+    tau = problem.distance_range
     while tau > end and used < budget:
-        mu, _, _, count = ascend(SemiDual(problem, tau), mu, COARSE, min(DIRECT, budget - used))
+        mu, _, _, count = ascend(semi_dual_of(problem, tau), mu, COARSE, min(DIRECT, budget - used))
         used, tau = used + count, tau / 4
     return mu, used
 
@@ -99,17 +98,22 @@ def ascend(
     """Levenberg-Marquardt ascent; returns mu, the point there, its residual, evaluations used."""
     problem, gamma = semi.problem, semi.problem.slack
     unit, eye = problem.total / semi.tau, np.eye(len(mu))
+    processes = problem.processes  # which must not part, by rounding or by their start
+    mu = processes.first(mu)
     point = semi.at(mu)
-    rounding = 1e-9 * semi.tau * float(problem.mass @ (1 + abs(point.lse)))
-    residual = best = problem.residual(point.f, mu)
+    rounding = 1e-9 * semi.tau * semi.size_of(point)
+    (residual,) = processes.decide(problem.residual(point.f, mu))
+    best = residual
     delta, growth, used = FIRST_DAMPING, GROW, 1
     H = point.reference.curvature  # that of a solution nearby is good for a first step
+    if processes.max(float(H is None)):  # also where another process knows none
+        H = None
     stale = False
     while residual > tol and used < budget and delta < MOST_DAMPING:
         if H is None or stale:
             H, stale = semi.curvature(point), False
         B, r = H + delta * unit * eye, point.r
-        x = proximal_step(B, r + B @ mu, gamma, problem.top, mu)
+        x = processes.first(proximal_step(B, r + B @ mu, gamma, problem.top, mu))
         step, new = x - mu, semi.at(x)
         used += 1
         loss = float(gamma @ (np.abs(x) - np.abs(mu)))
@@ -118,16 +122,17 @@ def ascend(
         gain = new.value - point.value - loss
         if abs(model) < rounding:  # differences of L drown; integrate its gradient instead
             gain = 0.5 * float((r + new.r) @ step) - loss
-        new_residual = problem.residual(new.f, x)
         ratio = gain / model if model > 0 else -1.0
+        # Less damping than the curvature along the step would not shorten it.
+        curb = CURB * bend / (unit * float(step @ step)) if model > rounding else 0.0
+        new_residual, ratio, curb = processes.decide(problem.residual(new.f, x), ratio, curb)
         if ratio > 1e-3 or new_residual < 0.5 * best:
             delta = max(delta / SHRINK, LEAST_DAMPING) if ratio > 0.25 else 2 * delta
             mu, point, residual, growth, stale = x, new, new_residual, GROW, True
             best = min(best, residual)
         else:
             delta, growth = delta * growth, growth * GROW
-            if model > rounding:  # less than the curvature along the step would not shorten it
-                delta = max(delta, CURB * bend / (unit * float(step @ step)))
+            delta = max(delta, curb)
     reference = replace(point.reference, curvature=H)
     return mu, replace(point, reference=reference), residual, used
 

@@ -17,16 +17,18 @@ from otfair._io.arrays import Array, to_vector
 from otfair._io.settings import check_epsilon, check_flag
 from otfair._io.threads import few_threads
 from otfair.geometry import Geometry
-from otfair.notions import Constraints
+from otfair.notions import Constraints, PartedConstraints
 from otfair.transport._bounded import BoundedProblem, solve_bounded
 from otfair.transport._coordinate import Coordinate
 from otfair.transport._exact import solve_exact
 from otfair.transport._exact_bounded import solve_exact_bounded
 from otfair.transport._newton import Newton
-from otfair.transport._problem import TransportProblem, array_module
+from otfair.transport._parted import PartedProblem
+from otfair.transport._parted_exact import PartedPairs
+from otfair.transport._problem import TransportProblem
 from otfair.transport._rates import at_own_rates, cheapest, rate_price
 from otfair.transport._results import AdjustedTransport, Transport
-from otfair.transport._semidual import Point
+from otfair.transport._semidual import Reference
 from otfair.transport._status import TransportError
 
 Method: TypeAlias = Newton | Coordinate
@@ -88,7 +90,7 @@ def exact_otf(
     >>> round(t.value, 6), t.fair_scores.round(6)
     (0.2, array([0.7, 0.7]))
     """
-    problem = TransportProblem(scores, geometry, at_own_rates(scores, constraints), 0.0)
+    problem = _stated(scores, geometry, constraints, 0.0, bounded)
 
     def solve(constraints: Constraints) -> Transport:
         stated = problem.with_constraints(constraints, scores)
@@ -277,19 +279,14 @@ def adjusted_otf(
 
     finer = relaxed.problem
     mu, nu = finer.extended(smooth.mu), relaxed.mu
-    difference = smooth.prices - relaxed.prices  # (n,), in which eps log h cancels
     shift = (mu - nu) @ finer.vectors / finer.epsilon  # (K,)
-    if np.abs(shift).max(initial=0.0) <= 1:  # LSE(mu) - LSE(nu) by the shares at nu: all digits
-        change = relaxed.point.mean(np.expm1(shift))
-        difference = -finer.epsilon * array_module(change).log1p(change)
+    difference, moved = finer.price_change(smooth.point, relaxed.point, shift)
     d = len(allowed)
     linear = finer.target @ (mu - nu) - allowed @ np.abs(mu[:d]) + finer.slack @ np.abs(nu)
     price = np.where(above, np.abs(nu[:d]) * np.sign(problem.violation), 0.0) @ problem.all_vectors
     price = price + rate_price(constraints.free, smooth, relaxed, above)
-    value = float(finer.mass @ difference) + float(linear)
-    slope, moved = (torch.as_tensor(v, device=geometry.device) for v in (price, difference))
-    gradient = problem.weight * (moved + slope[problem.row_types])
-    return AdjustedTransport(smooth, relaxed, value, problem.like(gradient))
+    gradient = problem.like(problem.slope(difference, price))
+    return AdjustedTransport(smooth, relaxed, moved + float(linear), gradient)
 
 
 def _as_released(smooth: Transport, relaxed: Transport) -> AdjustedTransport:
@@ -315,15 +312,30 @@ def _smooth_problem(
         same = p.geometry is geometry and p.constraints is constraints and p.epsilon == epsilon
         if same and isinstance(p, BoundedProblem) == bounded:
             return p.with_scores(scores)
-    problem = TransportProblem(scores, geometry, at_own_rates(scores, constraints), epsilon)
+    problem = _stated(scores, geometry, constraints, epsilon, bounded)
     return BoundedProblem.of(problem) if bounded else problem
+
+
+def _stated(
+    scores: Array, geometry: Geometry, constraints: Constraints, epsilon: float, bounded: bool
+) -> TransportProblem:
+    """State the problem of people on this machine, or on Dask's workers."""
+    if not isinstance(constraints, PartedConstraints):
+        own = at_own_rates(scores, constraints)
+        return TransportProblem(scores, geometry, own, epsilon)
+    if bounded:
+        raise TypeError(
+            "bounds of one for each person are for one machine; leave `bounded` False on Dask."
+        )
+    return PartedProblem(scores, geometry, constraints, epsilon)
 
 
 def _solve_exact(problem: TransportProblem, slack: np.ndarray, bounded: bool) -> Transport:
     check_flag("bounded", bounded)
     if bounded:
         return solve_exact_bounded(problem, slack)
-    return solve_exact(problem.with_slack(slack))
+    pairs_of = PartedPairs if isinstance(problem, PartedProblem) else None
+    return solve_exact(problem.with_slack(slack), pairs_of)
 
 
 def _solve(
@@ -331,7 +343,7 @@ def _solve(
 ) -> Transport:
     problem, reference, start = problem.with_slack(slack), None, None
     if isinstance(init, Transport):
-        if isinstance(init.point, Point) and init.problem.distances is problem.distances:
+        if not isinstance(init.point, Reference) and init.problem.distances is problem.distances:
             reference = init.point.reference
         start = problem.continued(init.problem, init.mu)
         init = init.constraint_duals
@@ -342,12 +354,14 @@ def _solve(
         if isinstance(problem, BoundedProblem):
             assert isinstance(solver, Newton)
             problem, solved = solve_bounded(problem, solver, start, reference)
+        elif isinstance(problem, PartedProblem) and not isinstance(solver, Newton):
+            raise TypeError('coordinate ascent is for one machine; leave `solver="newton"`.')
         else:
             solved = solver.solve(problem, start, reference)
         mu, point, status, residual, iterations = solved
-        prices = problem.epsilon * (problem.log_scores - point.lse)
+        prices, value = problem.price(point)
         linear = float(problem.target @ mu - problem.slack @ np.abs(mu))
-        value = float(problem.mass @ (prices - problem.epsilon)) + linear
+        value += linear
         primal_value = value - linear + float(mu @ (problem.vectors @ point.f))
     transport = Transport(
         problem=problem,

@@ -30,20 +30,16 @@ class TransportProblem:
 
     What is of the size of constraints and types is NumPy, as solvers work on it in plain Python.
     Types without people are left out. Rows of G are divided by their largest entry, `unit`: a dual
-    here is `unit` times one of the rows as given.
+    here is `unit` times one of the rows as given. Several processes may hold some of the people
+    each; what is summed over people is then summed over processes, so that all of them solve alike.
     """
 
     def __init__(
         self, scores: Array, geometry: Geometry, constraints: Constraints, epsilon: float
     ) -> None:
-        self.geometry, self.constraints, self.epsilon = geometry, constraints, float(epsilon)
         h = _check_scores(scores, geometry, constraints)
-        device, K = geometry.device, len(constraints.type_names)
-        self.weight = torch.as_tensor(constraints.sample_weight, device=device)  # w (n,)
-        self.row_types = torch.as_tensor(constraints.types, device=device)  # (n,)
-        column_mass = torch.as_tensor(constraints.column_mass, device=device)
-        self.open_types = torch.nonzero(column_mass > 0).squeeze(1)  # (K,), renumbered from here
-        self.column_mass = column_mass[self.open_types].cpu().numpy()  # (K,)
+        self._speak_of(geometry, constraints, epsilon)
+        K = len(constraints.type_names)
         columns = {"sample_weight": constraints.column_weight, "n_types": K}
         self.spread: SoftDistances | NearestDistances
         if epsilon:
@@ -55,6 +51,17 @@ class TransportProblem:
         self.distances = solver_array(D)  # D (K, n)
         self._state(constraints)
         self._take(h, is_tensor(scores))
+
+    def _speak_of(self, geometry: Geometry, constraints: Constraints, epsilon: float) -> None:
+        """Set who the problem is about."""
+        self.geometry, self.constraints, self.epsilon = geometry, constraints, float(epsilon)
+        self.processes = constraints.processes  # who hold the other people, if these are some
+        device = geometry.device
+        self.weight = torch.as_tensor(constraints.sample_weight, device=device)  # w (n,)
+        self.row_types = torch.as_tensor(constraints.types, device=device)  # (n,)
+        column_mass = torch.as_tensor(constraints.column_mass, device=device)
+        self.open_types = torch.nonzero(column_mass > 0).squeeze(1)  # (K,), renumbered from here
+        self.column_mass = column_mass[self.open_types].cpu().numpy()  # (K,)
 
     def _state(self, constraints: Constraints) -> None:
         """Set the rows of G and what they must equal."""
@@ -75,7 +82,8 @@ class TransportProblem:
         self.log_scores = array_module(solver_array(h)).log(solver_array(h))
         self.mass: Vector = solver_array(mass)  # m (n,)
         zero = mass.new_zeros(self.all_vectors.shape[1])
-        by_type = zero.index_add_(0, self.row_types, mass).cpu().numpy()
+        own = zero.index_add_(0, self.row_types, mass).cpu().numpy()
+        by_type = self.processes.sum(own)
         self.total = float(by_type.sum())
         self.violation = self.all_vectors @ by_type - self.target  # G h - b, by the rows' vectors
         row_size = np.abs(self.all_vectors) @ by_type
@@ -164,6 +172,45 @@ class TransportProblem:
         everywhere = mass.new_zeros(self.all_vectors.shape[1], mass.shape[1])
         return TypeMoves(everywhere.index_copy_(0, self.open_types, mass).T, self.spread)
 
+    def type_mass(self, point: Any) -> Tensor:
+        """Return the score that each type receives at a point, (K,), also of other processes."""
+        own = self.moves(point).mass.sum(0).cpu().numpy()
+        return torch.as_tensor(self.processes.sum(own))
+
+    def price(self, point: Any) -> tuple[Vector, float]:
+        """Return the price of each person's score at a point, (n,), and the sum that a value is."""
+        prices = self.epsilon * (self.log_scores - point.lse)
+        return prices, self.processes.total(float(self.mass @ (prices - self.epsilon)))
+
+    def price_change(self, smooth: Any, relaxed: Any, shift: np.ndarray) -> tuple[Vector, float]:
+        """Return by how much prices differ at two points, (n,), and what that sums to.
+
+        `shift`, (K,), is by how much exponents differ; eps log h is in both prices.
+        """
+        change = self.epsilon * (relaxed.lse - smooth.lse)
+        if np.abs(shift).max(initial=0.0) <= 1:  # by the shares at the second point: all digits
+            change = relaxed.mean(np.expm1(shift))
+            change = -self.epsilon * array_module(change).log1p(change)
+        return change, self.processes.total(float(self.mass @ change))
+
+    def slope(self, change: Vector, price: np.ndarray) -> Vector:
+        """Return the gradient, (n,), of prices that change (n,), and of a price by type, (K,)."""
+        by_type, moved = (torch.as_tensor(v, device=self.weight.device) for v in (price, change))
+        return self.weight * (moved + by_type[self.row_types])
+
+    @property
+    def distance_range(self) -> float:
+        """By how much the largest distance exceeds the smallest."""
+        own = self.own.data if self.own is not None and not len(self.distances) else None
+        D = self.distances if own is None else own
+        high, low = (D.max(), D.min()) if D.shape[-1] else (-np.inf, np.inf)
+        return self.processes.max(float(high)) + self.processes.max(-float(low))
+
+    @property
+    def max_distance(self) -> float:
+        """The largest distance."""
+        return float(self.distances.max())
+
     def bound_duals(self, mu: np.ndarray) -> Tensor:
         """Return the duals of the column people's bounds, (m,)."""
         return self.weight.new_zeros(self.geometry.shape[1])
@@ -205,7 +252,7 @@ def _check_scores(scores: Array, geometry: Geometry, constraints: Constraints) -
             f"scores of shape {tuple(h.shape)}, a geometry of {n} rows and {m} columns, and "
             f"constraints on {people} people and {receivers} receivers."
         )
-    if float(h.min()) <= 0 or float(h.max()) > 1:
+    if len(h) and (float(h.min()) <= 0 or float(h.max()) > 1):
         bad = int(((h <= 0) | (h > 1)).sum())
         raise ValueError(
             f"`scores` must lie in (0, 1]; {bad} of {n} do not: they range from "

@@ -42,6 +42,7 @@ def rate_price(
     problem = smooth.problem
     mass = torch.zeros(len(problem.constraints.type_names), dtype=torch.float64)
     mass = mass.index_add(0, problem.row_types.cpu(), torch.as_tensor(problem.mass).cpu())
+    mass = torch.as_tensor(problem.processes.sum(mass.numpy()))
     slope = _slopes(rates, smooth) - _slopes(rates, relaxed)
     d = len(above)
     sign = np.abs(relaxed.mu[:d]) * np.sign(problem.violation) / problem.unit[:d]
@@ -53,7 +54,7 @@ def rate_price(
 def _slopes(rates: Rates, solved: Transport) -> np.ndarray:
     """Return derivatives of a value in its rates at fixed slack, (r,): -mu' (dG / d rate) f."""
     d = len(rates.of_row)
-    mu, received = solved.mu[:d] / solved.problem.unit[:d], solved.type_mass.cpu().numpy()
+    mu, received = solved.mu[:d] / solved.problem.unit[:d], solved.type_mass.numpy()
     return _by_rate(rates, -mu * (rates.slope.cpu().numpy() @ received))
 
 
@@ -102,7 +103,7 @@ def cheapest(
     first = look(0.0)
     if first.solved is not None and not first.value > 0:  # fair as they are
         return first.solved
-    count, followed, close = FEW_LOOKS if len(constraints.types) <= MANY else MANY_LOOKS
+    count, followed, close = FEW_LOOKS if constraints.n_people <= MANY else MANY_LOOKS
     shifts = np.linspace(-REACH, REACH, count)
     looks = [first if shift == 0 else look(shift) for shift in shifts]
     enough = close * min(one.value for one in looks)

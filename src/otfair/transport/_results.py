@@ -172,7 +172,7 @@ class Transport:
     @property
     def type_mass(self) -> Tensor:
         """Score that each type receives, (K,)."""
-        return self._moves.mass.sum(0)
+        return self.problem.type_mass(self.point)
 
     @cached_property
     def _moves(self) -> Moves:

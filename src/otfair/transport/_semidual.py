@@ -121,12 +121,20 @@ class SemiDual:
         reference, least = self._reference, float(change.min())
         ratio = np.exp(change - least)
         total = reference.mean(ratio)
-        f = ratio * reference.sent(problem.mass / total)
         lse = array_module(total).log(total)
         lse += reference.lse
         lse += least
-        value = float(problem.target @ mu) - self.tau * float(problem.mass @ lse)
+        sent, priced = problem.processes.sum_both(
+            reference.sent(problem.mass / total), float(problem.mass @ lse)
+        )
+        f = ratio * sent
+        value = float(problem.target @ mu) - self.tau * priced
         return Point(reference, ratio, total, lse, f, problem.target - V @ f, value)
+
+    def size_of(self, point: Point) -> float:
+        """Return the size of what is summed to a value, by which its rounding is known."""
+        own = float(self.problem.mass @ (1 + abs(point.lse)))
+        return self.problem.processes.total(own)
 
     def curvature(self, point: Point) -> np.ndarray:
         """Minus the Hessian: sum_i m_i Cov_{p_i}(g) / tau, (d, d)."""
@@ -137,7 +145,7 @@ class SemiDual:
         rooted = mean * (root / point.total)
         H = (V[:d] * f) @ V[:d].T
         if point.reference.own is None:
-            H -= to_numpy(rooted @ rooted.T)
+            H -= self.problem.processes.sum(to_numpy(rooted @ rooted.T))
         else:  # the rows of places are shares themselves
             whole = np.diag(np.append(np.zeros(d), f[K:]))
             whole[:d, :d] = H
@@ -164,6 +172,14 @@ class SemiDual:
             own = _with_data(own, data / total[own.indices])
         share /= total
         return Reference(share, xp.log(total) + top, shift, own=own)
+
+
+def semi_dual_of(
+    problem: TransportProblem, tau: float | None = None, reference: Reference | None = None
+) -> SemiDual:
+    """Return the semi-dual of a problem, on one machine or on many."""
+    kind: type[SemiDual] = getattr(problem, "semi_dual", SemiDual)
+    return kind(problem, tau, reference)
 
 
 def _squares(rows: np.ndarray, places: sp.csr_array) -> np.ndarray:

@@ -61,7 +61,7 @@ class XGBoost(Booster):
             return cls._rows(some.X, names, kinds, label=some.labels, weight=some.weight)
 
         rows = rows_of(data)
-        params = {"objective": "binary:logistic", "verbosity": 1, **_start(data), **params}
+        params = {"objective": "binary:logistic", "verbosity": 1, **start_of(data), **params}
         if objective is not None and "base_score" not in params:
             # Where XGBoost itself would start, which it finds for objectives of its own only.
             probe = xgboost.train({**params, "max_depth": 1}, rows, 1)
@@ -109,7 +109,7 @@ class XGBoost(Booster):
         return cls.package().DMatrix(X, **features, **more)
 
 
-def _start(data: TreeData) -> dict[str, float]:
+def start_of(data: TreeData) -> dict[str, float]:
     """Return where to start if nearly all weight is on one class, which XGBoost before 3.2 refuses.
 
     It is where later versions start.

@@ -1,0 +1,11 @@
+"""Rows on many machines: Dask collections as parts on workers, mapped there and summed."""
+
+from otfair.distributed._parts import Parts
+from otfair.distributed._reading import (
+    is_dask,
+    is_parted,
+    map_rows,
+    read_parts,
+    refuse_dask,
+    to_dask,
+)

@@ -1,0 +1,160 @@
+"""Dask collections in and out: from their partitions to parts on workers, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from otfair.distributed._parts import Parts
+
+Collection: TypeAlias = Any  # a Dask array, series or data frame
+
+
+def is_dask(*values: Any) -> bool:
+    """Whether any of a user's arguments is a Dask collection; Dask is not imported to tell."""
+    roots = {type(value).__module__.partition(".")[0] for value in values}
+    return bool(roots & {"dask", "dask_expr"})
+
+
+def is_parted(value: Any) -> bool:
+    """Whether rows are on workers: a Dask collection, or parts."""
+    return isinstance(value, Parts) or is_dask(value)
+
+
+def refuse_dask(what: str, *values: Any) -> None:
+    """Raise where an argument is a Dask collection, for what there is on one machine only."""
+    if is_dask(*values):
+        raise TypeError(
+            f"{what} does not take Dask collections; pass what fits one machine, such as "
+            "`X.compute()`. docs/scaling.md lists what runs on Dask."
+        )
+
+
+def read_parts(given: Mapping[str, Collection]) -> Parts:
+    """Return rows of several collections as parts: each a dict of one's own rows by name.
+
+    Parameters
+    ----------
+    given : mapping of str to Dask collection or None
+        Arguments, by what errors call them. Those that are None stay so.
+
+    Returns
+    -------
+    Parts
+        The partitions, kept in the memory of workers (or on their disks).
+    """
+    collections = {name: value for name, value in given.items() if value is not None}
+    for name, value in collections.items():
+        if not is_dask(value):
+            raise TypeError(
+                f"`{name}` is no Dask collection while others are; received "
+                f"{type(value).__name__}. Pass all of them from Dask, or none."
+            )
+    client = _client()
+    first, *others = collections
+    leading = _by_rows(collections[first])
+    columns = {first: leading.to_delayed()}
+    for name in others:
+        value = _by_rows(collections[name])
+        if _chunks(value) != _chunks(leading) and None not in (_chunks(value), _chunks(leading)):
+            value = value.rechunk({0: _chunks(leading)})
+        columns[name] = value.to_delayed()
+    parts = {name: np.ravel(delayed).tolist() for name, delayed in columns.items()}
+    for name in others:
+        if len(parts[name]) != len(parts[first]):
+            raise ValueError(
+                f"`{name}` has {len(parts[name])} partitions and `{first}` {len(parts[first])}; "
+                "make both from one collection, or `repartition` or `rechunk` them alike."
+            )
+    names, one = list(parts), parts[first]
+    rows = [client.compute([parts[name][k] for name in names]) for k in range(len(one))]
+    futures = client.map(_together, rows, [names] * len(one), pure=False, key="rows")
+    sizes = client.gather(client.map(_size, futures, pure=False, key="size"))
+    kept = [k for k, size in enumerate(sizes) if size]
+    if not kept:
+        raise ValueError(f"`{first}` is empty; pass at least one person.")
+    return Parts(client, [futures[k] for k in kept], [sizes[k] for k in kept])
+
+
+def to_dask(parts: Parts, width: int | None = None, dtype: Any = np.float64) -> Collection:
+    """Return arrays of rows in parts, (n,) or (n, width), as a Dask array."""
+    from dask import array, delayed
+
+    da: Any = array
+    tail = () if width is None else (width,)
+    blocks = [
+        da.from_delayed(delayed(np.asarray)(future), (size, *tail), dtype=dtype)
+        for future, size in zip(parts.futures, parts.sizes)
+    ]
+    return da.concatenate(blocks)
+
+
+def map_rows(
+    function: Callable[[Any], np.ndarray],
+    X: Collection,
+    width: int | None = None,
+    dtype: Any = np.float64,
+) -> Collection:
+    """Return, lazily, what a function makes of the rows of a collection: a Dask array."""
+    from dask import array, delayed
+
+    da: Any = array
+    tail = () if width is None else (width,)
+    blocks, sizes = np.ravel(_by_rows(X).to_delayed()).tolist(), _chunks(_by_rows(X))
+    later = delayed(function)
+    pieces = [
+        da.from_delayed(later(block), (size, *tail), dtype=dtype)
+        for block, size in zip(blocks, sizes or [np.nan] * len(blocks))
+    ]
+    return da.concatenate(pieces, allow_unknown_chunksizes=True)
+
+
+def _client() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise ImportError(
+            "rows of Dask collections stay on workers, which takes `distributed`: install "
+            "`otfair[dask]`."
+        ) from None
+    module: Any = distributed
+    try:
+        return module.default_client()
+    except ValueError:
+        raise ValueError(
+            "no Dask cluster is connected; make a client first: "
+            "`from distributed import Client; client = Client()` for this machine, or "
+            "`Client(address)` for a scheduler."
+        ) from None
+
+
+def _by_rows(value: Collection) -> Collection:
+    """Return a collection whose partitions are of rows, with all columns each."""
+    if hasattr(value, "rechunk") and value.ndim == 2 and value.numblocks[1] > 1:
+        return value.rechunk({1: -1})
+    return value
+
+
+def _chunks(value: Collection) -> tuple[int, ...] | None:
+    """Return the numbers of rows of an array's partitions; None where nobody knows them yet."""
+    chunks = getattr(value, "chunks", None)
+    if chunks is None or any(np.isnan(size) for size in chunks[0]):
+        return None
+    return tuple(chunks[0])
+
+
+def _together(columns: list[Any], names: list[str]) -> dict[str, Any]:
+    """Join one partition of each collection."""
+    sizes = {name: len(column) for name, column in zip(names, columns)}
+    if len(set(sizes.values())) > 1:
+        raise ValueError(
+            f"Dask collections must have their rows in the same partitions; one has {sizes} rows. "
+            "Make them from one collection, or `repartition` or `rechunk` them alike."
+        )
+    return dict(zip(names, columns))
+
+
+def _size(rows: dict[str, Any]) -> int:
+    return len(next(iter(rows.values())))

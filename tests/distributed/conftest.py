@@ -1,0 +1,19 @@
+"""One local cluster of two worker processes for all tests of what runs on Dask."""
+
+import pytest
+
+pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="session")
+def workers():
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0",
+            memory_limit=0,
+        ) as cluster,
+        Client(cluster) as client,
+    ):  # fmt: skip
+        yield client
