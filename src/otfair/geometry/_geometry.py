@@ -113,10 +113,12 @@ class Geometry(ABC):
 
         Parameters
         ----------
-        types, sample_weight : array of shape (m,)
+        types : array of shape (m,)
             As for `soft_distances`.
         epsilon : float
             Smoothing of the distances; 0 for nearest ones.
+        sample_weight : array of shape (m,), default=None
+            As for `soft_distances`.
         n_types : int, default=None
             As for `soft_distances`.
 
