@@ -139,6 +139,7 @@ def growth(runs: pd.DataFrame, column: str) -> float:
 def show(path: Path, plot: Path) -> None:
     """Print the table, and draw time and memory against the number of people."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator
 
     runs = pd.read_csv(path).sort_values(KEY)
     columns = ["seconds", "cpu_seconds", "peak_gb", "receivers"]
@@ -154,14 +155,18 @@ def show(path: Path, plot: Path) -> None:
             power = growth(some, "cpu_seconds")
             print(f"{table}, {work}: processor time grows as n^{power:.2f}")
             label = work if np.isnan(power) else f"{work}, n^{power:.2f}"
+            style = {"ms": 4, "lw": 1.4, "label": label, "color": f"C{WORK.index(work)}"}
             for row, column in enumerate(("cpu_seconds", "peak_gb")):
-                axes[row, k].loglog(some["people"], some[column], "o-", ms=4, lw=1.4, label=label)
+                axes[row, k].loglog(some["people"], some[column], "o-", **style)
         axes[0, k].set_title(TITLES[table], fontsize=10)
-        axes[0, k].legend(frameon=False, fontsize=8)
+        axes[0, k].legend(frameon=False, fontsize=8, loc="upper left")
         axes[1, k].set_xlabel("people")
     axes[0, 0].set_ylabel("seconds of one core")
     axes[1, 0].set_ylabel("peak memory, GB")
     for ax in axes.flat:
+        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.yaxis.set_major_formatter("{x:g}")
+        ax.yaxis.set_minor_formatter("")
         ax.grid(True, which="major", alpha=0.25)
         ax.spines[["top", "right"]].set_visible(False)
     plot.parent.mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 
 import numpy as np
 import pandas as pd
@@ -83,3 +84,21 @@ def test_what_a_regularizer_can_not_do_is_said(tmp_path):
     )  # fmt: skip
     refused(said, "parity")
     assert not (tmp_path / "c").exists()
+
+
+def test_a_sample_of_receivers_is_told_with_its_error(tmp_path):
+    table = write(loans(300), tmp_path / "t.csv")
+    options = ["--label", "granted", "--sensitive", "sex", "--receivers", 60]
+    curve = otfair(
+        "curve", table, *options, "--alphas", "0,0.5", "--bootstrap", 0, "-o", tmp_path / "c"
+    )
+    fit = otfair("fit", table, *options, "--alpha", 0.5, "--no-curve", "--no-audit", "-o",
+                 tmp_path / "f")  # fmt: skip
+    for said in (curve, fit):
+        assert said.code == 0, said.err
+        assert "60 of 240 training people may receive score: the penalty is" in said.out
+    assert "60 of 240 training people" in (tmp_path / "f" / "report.html").read_text("utf-8")
+    record = json.loads((tmp_path / "f" / "model.json").read_text("utf-8"))
+    assert record["receivers"] == record["received"]["people"] == 60
+    whole = json.loads((tmp_path / "c" / "curve.json").read_text("utf-8"))
+    assert whole["received"]["otf"]["of"] == 240

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -177,3 +179,25 @@ def test_boxes_agree_with_all_pairs_of_real_people(name, data_home, monkeypatch)
     assert soft.boxes is not None
     assert float((soft.values - plain.values).abs().max()) <= 1e-6
     torch.testing.assert_close(near.values, exact.values, rtol=1e-9, atol=1e-12)
+
+
+def test_people_with_boxes_go_to_other_processes(monkeypatch):
+    by_boxes(monkeypatch)
+    X, types = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
+    geometry = otfair.PointCloud(X)
+    soft = geometry.soft_distances(types, 0.1)
+    assert soft.boxes is not None
+    again = pickle.loads(pickle.dumps(geometry))
+    assert torch.equal(again.soft_distances(types, 0.1).values, soft.values)
+
+
+def test_boxes_are_made_once_for_all_rows(monkeypatch):
+    by_boxes(monkeypatch)
+    X, types = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
+    geometry, made = otfair.PointCloud(X), []
+    own = _boxes.Boxes.__init__
+    monkeypatch.setattr(_boxes.Boxes, "__init__", lambda *a: made.append(1) or own(*a))
+    whole = geometry.nearest_distances(types).values
+    parts = [geometry.rows(some).nearest_distances(types).values for some in (range(20), [5, 40])]
+    assert torch.equal(torch.cat(parts), whole[[*range(20), 5, 40]])
+    assert len(made) == 1

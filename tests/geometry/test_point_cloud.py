@@ -323,6 +323,25 @@ def test_a_cloud_that_makes_no_sense_is_refused(arguments, message):
         PointCloud(*arguments)
 
 
+@pytest.mark.parametrize("cost", COSTS)
+def test_features_that_are_not_copied_cost_the_same(cost):
+    X = np.random.default_rng(0).normal(size=(40, 3)) + 2
+    X[7] = X[3]  # a twin
+    types, weight = np.arange(40) % 3, np.linspace(0, 2, 40)
+    own, kept = (PointCloud(X, cost=cost, copy=copy) for copy in (True, False))
+    rows = np.array([9, 7, 3, 30])
+    for a, b in ((own, kept), (own.rows(rows), kept.rows(rows)), (own.take(rows), kept.take(rows))):
+        torch.testing.assert_close(a.cost_matrix(), b.cost_matrix(), rtol=1e-12, atol=1e-14)
+    first, second = (
+        [g.soft_distances(types, 0.1, weight).values, g.nearest_distances(types).values]
+        for g in (own, kept)
+    )
+    torch.testing.assert_close(first, second, rtol=1e-12, atol=1e-14)
+    Y = X[10:20]
+    a, b = (PointCloud(X, Y, cost=cost, copy=copy) for copy in (True, False))
+    torch.testing.assert_close(a.cost_matrix(), b.cost_matrix(), rtol=1e-12, atol=1e-14)
+
+
 HELD = """
 import resource, sys
 import numpy as np

@@ -234,6 +234,7 @@ def _page(record: dict[str, Any], picture: Markup | None, audits: dict[str, str]
         notion=notion_titles(record),
         violation_name=UNFAIRNESS[chosen_violation(record["notion"])],
         limit=against_limit(record),
+        sampled=" ".join(say_sample(record["received"])),
         asked_for="" if record["max_violation"] is None else say_limit(record),
         cost=say_cost(record["metrics"]),
         what_before="Before: the same kind of model without fairness, and one threshold for all.",

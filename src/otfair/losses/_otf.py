@@ -237,13 +237,19 @@ class OTFLoss(FairnessLoss):
         return list(smooth), list(relaxed)
 
 
-def cloud(X: Array, weight: Tensor, cost: str | CostFunction | Cost, scale: Scale) -> PointCloud:
+def cloud(
+    X: Array,
+    weight: Tensor,
+    cost: str | CostFunction | Cost,
+    scale: Scale,
+    copy: bool = True,
+) -> PointCloud:
     """Return a point cloud whose scale is that of the people who have weight, (n,)."""
     if isinstance(scale, str) and bool((weight == 0).any()):
         people = to_tensor(X, "X", ndim=2)
         counted = people[(weight > 0).to(people.device)]
         scale = PointCloud(counted, cost=cost, scale=scale).scale_
-    return PointCloud(X, cost=cost, scale=scale)
+    return PointCloud(X, cost=cost, scale=scale, copy=copy)
 
 
 class _Envelope(torch.autograd.Function):

@@ -402,7 +402,8 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
         """Return who is like whom among people, and who of them may receive score."""
         geometry = self.geometry
         if geometry is None:
-            geometry = cloud(self._chosen(encoded), people.weight, cost, scale)
+            chosen = self._chosen(encoded)  # which nobody changes
+            geometry = cloud(chosen, people.weight, cost, scale, copy=False)
             geometry.verbose = self.verbose
         if self.bounded or getattr(
             self.regularizer, "bounded", False
