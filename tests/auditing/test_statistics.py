@@ -9,8 +9,8 @@ from otfair.auditing._statistics import (
     quantile_codes,
     range_names,
     sample_by_mass,
-    stratified_sample,
 )
+from otfair.notions import stratified_sample
 
 
 def test_bins_hold_about_as_many_people_and_share_equal_values():

@@ -65,6 +65,8 @@ class PointCloud(Geometry):
         Y: Array = None,
         cost: str | CostFunction | Cost = "euclidean",
         scale: Scale = "max",
+        *,
+        copy: bool = True,
     ) -> Any:
         """Make a cloud, or where the rows are on Dask's workers one that leaves them there."""
         if not is_parted(X):
