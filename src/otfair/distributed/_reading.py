@@ -65,12 +65,12 @@ def read_parts(given: Mapping[str, Collection]) -> Parts:
     client = _client()
     first, *others = collections
     leading = _by_rows(collections[first])
-    columns = {first: leading.to_delayed()}
+    columns = {first: _delayed(leading)}
     for name in others:
         value = _by_rows(collections[name])
         if _chunks(value) != _chunks(leading) and None not in (_chunks(value), _chunks(leading)):
             value = value.rechunk({0: _chunks(leading)})
-        columns[name] = value.to_delayed()
+        columns[name] = _delayed(value)
     blocks = {name: np.ravel(delayed).tolist() for name, delayed in columns.items()}
     for name in others:
         if len(blocks[name]) != len(blocks[first]):
@@ -114,7 +114,7 @@ def map_rows(
 
     da: Any = array
     tail = () if width is None else (width,)
-    blocks, sizes = np.ravel(_by_rows(X).to_delayed()).tolist(), _chunks(_by_rows(X))
+    blocks, sizes = np.ravel(_delayed(_by_rows(X))).tolist(), _chunks(_by_rows(X))
     later = delayed(function)
     pieces = [
         da.from_delayed(later(block), (size, *tail), dtype=dtype)
@@ -147,6 +147,13 @@ def _by_rows(value: Collection) -> Collection:
     if hasattr(value, "rechunk") and value.ndim == 2 and value.numblocks[1] > 1:
         return value.rechunk({1: -1})
     return value
+
+
+def _delayed(value: Collection) -> Any:
+    """Return the partitions; Dask's optimiser would join small files for some columns only."""
+    if hasattr(value, "rechunk"):
+        return value.to_delayed()
+    return value.to_delayed(optimize_graph=False)
 
 
 def _chunks(value: Collection) -> tuple[int, ...] | None:
