@@ -11,7 +11,7 @@ def workers():
 
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None,
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0",
             memory_limit=0,
         ) as cluster,
         Client(cluster) as client,

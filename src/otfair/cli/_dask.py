@@ -72,7 +72,7 @@ def connected(address: str) -> Iterator[Any]:
         import distributed
     except ImportError:
         raise TableError("--dask needs Dask; install it with `pip install otfair[dask]`.") from None
-    where: dict[str, Any] = {"dashboard_address": None} if address == LOCAL else {}
+    where: dict[str, Any] = {"dashboard_address": ":0"} if address == LOCAL else {}
     module: Any = distributed
     try:
         client = module.Client(None if address == LOCAL else address, timeout=SECONDS, **where)
