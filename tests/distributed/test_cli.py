@@ -17,26 +17,26 @@ PEOPLE = ["--label", "paid", "--sensitive", "sex", "--drop", "id"]
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder of three Parquet files, and the same people in one table."""
+    """A folder of two Parquet files, and the same people in one table."""
     frame = people(120).here
     frame = frame[[*FEATURES, "race", "sex"]].assign(
         paid=np.where(frame["y"] == 1, "yes", "no"), id=np.arange(len(frame))
     )
     (tmp_path / "loans").mkdir()
-    for k, rows in enumerate(np.array_split(np.arange(len(frame)), 3)):
+    for k, rows in enumerate(np.array_split(np.arange(len(frame)), 2)):
         frame.iloc[rows].to_parquet(tmp_path / "loans" / f"part.{k}.parquet")
     return tmp_path / "loans", frame
 
 
 def test_a_folder_of_parquet_is_fitted_on_workers(workers, folder, tmp_path, capsys):
     source, frame = folder
-    settings = ["--alpha", "0.5", "--params", "balance=5", "--params", "max_iter=4"]
+    settings = ["--alpha", "0.5", "--params", "balance=5", "--params", "max_iter=2"]
     address = workers.scheduler.address
     out = tmp_path / "model"
     how = [*PEOPLE, *settings, "--dask", address, "-o", str(out), "--json"]
     assert main(["fit", str(source), *how]) == 0, capsys.readouterr().err
     told = json.loads(capsys.readouterr().out)
-    line = otfair.OTFClassifier(alpha=0.5, balance=5.0, max_iter=4)
+    line = otfair.OTFClassifier(alpha=0.5, balance=5.0, max_iter=2)
     here = make_pipeline(otfair.TableEncoder(), line).fit(
         frame[[*FEATURES, "race"]],
         (frame["paid"] == "yes").astype(int),

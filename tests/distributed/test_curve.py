@@ -13,10 +13,10 @@ pytestmark = pytest.mark.filterwarnings("ignore:training stopped")
 
 
 def test_the_figures_of_a_curve_are_the_same(workers):
-    both = people(300, partitions=3)
+    both = people(300, partitions=2)
     frame = both.here
     columns, alphas = [*FEATURES, "race"], [0.0, 0.6]
-    line = otfair.OTFClassifier(balance=5.0, max_iter=3)
+    line = otfair.OTFClassifier(balance=5.0, max_iter=2, weigh="people")
     given = both.there
     curve = otfair.tradeoff_curve(
         given[columns], given["y"], sensitive_features=given[["sex", "race"]], estimator=line,
