@@ -20,6 +20,7 @@ from sklearn.model_selection import train_test_split
 from otfair._io.arrays import Array, same_length
 from otfair._io.progress import track
 from otfair._io.settings import LARGEST_COUNT, MOST_RESAMPLES, check_real, check_seed, check_whole
+from otfair.distributed import is_dask
 from otfair.losses import FairnessLoss, OTFLoss, cloud
 from otfair.metrics import (
     DifferenceOf,
@@ -33,7 +34,9 @@ from otfair.models import (
     FairClassifier,
     OTFBoostingClassifier,
     OTFClassifier,
+    PartedJudge,
     encoded_columns,
+    split_rows,
     with_receivers,
 )
 from otfair.notions import (
@@ -102,11 +105,12 @@ def tradeoff_curve(
         A classifier with settings of your own; its `alpha` and `max_violation` are not used. Its
         `cost_features` are columns of a table as it is before encoding.
     test_size, random_state : float and int, default=0.2, 0
-        Share of the rows to test on, and seed of the split, which is stratified by label.
+        Share of the rows to test on, and seed of the split, which is stratified by label. On Dask
+        each row is drawn by itself.
     n_jobs : int, default=1
         Processes to judge the models with; more than one pay for large tables only.
     n_bootstrap : int, default=100
-        Resamples of rows for the intervals; without any, they have no width.
+        Resamples of rows for the intervals; without any, as on Dask, they have no width.
     verbose : bool, default=False
         Whether to show progress.
 
@@ -131,11 +135,19 @@ def tradeoff_curve(
     >>> bool(curve["train_pdp"][1] < curve["train_pdp"][0])
     True
     """
-    labels = read_two_classes(y, "y")
     given_alphas = list(ALPHAS if alphas is None else alphas)
     strengths = [check_real("alphas", alpha, 0, 1) for alpha in given_alphas]
     if not strengths:
         raise ValueError("`alphas` must be numbers in [0, 1], at least one; received none.")
+    given = {"notion": notion, "regularizer": regularizer, "weigh": weigh}
+    if is_dask(X):
+        if n_bootstrap:
+            raise ValueError("intervals are for one machine; pass `n_bootstrap=0` on Dask.")
+        check_real("test_size", test_size, 0, 1, "()")
+        people = {"X": X, "y": y, "sensitive_features": sensitive_features}
+        rows = split_rows(people, test_size, int(check_whole("random_state", random_state, 0)))
+        return _parted_curve(rows, estimator, given, strengths, verbose)
+    labels = read_two_classes(y, "y")
     check_whole("n_bootstrap", n_bootstrap, 0, MOST_RESAMPLES)
     check_seed(random_state)
     if isinstance(test_size, numbers.Integral):
@@ -158,7 +170,6 @@ def tradeoff_curve(
     if isinstance(table, nw.DataFrame) and not isinstance(estimator, OTFBoostingClassifier):
         encoder = TableEncoder().set_output(transform="pandas").fit(parts[0])
         parts = [encoder.transform(part) for part in parts]
-    given = {"notion": notion, "regularizer": regularizer, "weigh": weigh}
     estimator = _settle(estimator, given, encoder)
     split = [
         (name, Z, labels[rows], take_rows(sensitive_features, rows))
@@ -189,6 +200,39 @@ def tradeoff_curve(
 def _unsure(told: dict[str, Any]) -> float:
     """Return how wide the interval is of what a sample of receivers does to a penalty."""
     return 0.0 if told["ratio"] is None else float(told["high"] - told["low"])
+
+
+def _parted_curve(
+    rows: dict[str, Any],
+    estimator: FairClassifier | None,
+    given: dict[str, Any],
+    strengths: list[float],
+    verbose: bool,
+) -> pd.DataFrame:
+    """Return the curve of people on Dask's workers, who are divided already."""
+    encoder = None
+    if rows["train"]["X"].is_table:
+        encoder = TableEncoder().fit(rows["train"]["X"])
+        for part in rows.values():
+            part["X"] = encoder.transform(part["X"])
+    settled = _settle(estimator, given, encoder)
+    X, y, sensitive = rows["train"].values()
+    path = settled.fit_path(X, y, sensitive, strengths)
+    models = list(track(path, "training", len(strengths), verbose=verbose))
+    judges = {
+        name: PartedJudge(part["X"], part["y"], part["sensitive_features"], models[0])
+        for name, part in rows.items()
+    }
+    out = []
+    for alpha, model in zip(strengths, track(models, "judging", len(models), verbose=verbose)):
+        row = {"alpha": alpha}
+        for part, judge in judges.items():
+            found = judge(model)
+            for name in METRICS:  # without resamples, intervals have no width
+                ends = ("", "_low", "_high")
+                row |= {f"{part}_{name}{end}": float(found[name]) for end in ends}
+        out.append(row)
+    return pd.DataFrame(out)
 
 
 def _settle(

@@ -48,7 +48,8 @@ def test_a_line_is_the_same(workers, settings):
     assert_same(a, b)
 
 
-def test_a_balance_that_is_found_is_the_same(workers):
+def test_a_balance_that_is_found_is_the_same(workers, monkeypatch):
+    monkeypatch.setattr(otfair.models._training, "HALVINGS", 2)  # not for long
     a, b = both_fitted(people(200, partitions=2), alpha=0.5, max_iter=2)
     assert a.balance_ != 1
     assert_same(a, b)

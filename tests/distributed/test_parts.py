@@ -63,6 +63,7 @@ def test_without_distributed_the_error_names_the_extra(monkeypatch):
         read_parts({"X": da.ones((2, 2))})
 
 
+@pytest.mark.slow
 def test_nothing_imports_dask_unless_it_is_used():
     code = (
         "import otfair, sys; otfair.smooth_otf; otfair.OTFClassifier; otfair.audit;"

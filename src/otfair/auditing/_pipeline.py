@@ -30,6 +30,7 @@ from otfair.auditing._violations import MIN_PEOPLE, measure_violation
 from otfair.auditing.costs._bounding import add_bound
 from otfair.auditing.costs._costs import cost_of_fairness
 from otfair.auditing.costs._distances import Distances
+from otfair.distributed import is_dask
 from otfair.metrics import draw_counts
 from otfair.notions import Notion, PredictiveParity
 from otfair.tables import Columns, as_columns, is_number, same_people
@@ -153,6 +154,12 @@ def audit(
     0  demographic_parity       sex       0.35   0.13      0.33
     1      equalized_odds       sex       0.33   0.09      0.28
     """
+    if is_dask(scores, X, sensitive_features):
+        raise TypeError(
+            "an audit is of people on one machine; pass a sample, such as "
+            "`table.sample(frac=0.01).compute()`. Costs, violations and differences of decisions "
+            "take Dask collections: docs/scaling.md."
+        )
     started = time.perf_counter()
     _check_settings(threshold, epsilon, n_bootstrap, random_state, receivers, min_people)
     if favourable not in (None, 0, 1):

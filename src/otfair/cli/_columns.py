@@ -66,6 +66,19 @@ def read_sensitive(table: Table, given: Iterable[str]) -> pd.DataFrame:
     is a number; every other one, of text or whole numbers, is groups.
     """
     out: dict[str, Any] = {}
+    for name, kind in split_kinds(table, given).items():
+        out[name] = _as_kind(table, name, kind)
+        if out[name].dtype == object and (groups := out[name].nunique()) > MAX_GROUPS:
+            raise TableError(
+                f"sensitive column {name!r} has {groups} groups, more than {MAX_GROUPS}. Merge the "
+                "rare ones, or write :continuous behind its name if it holds numbers."
+            )
+    return pd.DataFrame(out)
+
+
+def split_kinds(table: Table, given: Iterable[str]) -> dict[str, str]:
+    """Return sensitive columns, and which kind each is said to be: "" where nothing is said."""
+    out: dict[str, str] = {}
     for text in _split_kinds(given, table.columns):
         name, _, kind = text.rpartition(":")
         if text in table.columns or not name:
@@ -80,13 +93,8 @@ def read_sensitive(table: Table, given: Iterable[str]) -> pd.DataFrame:
         require_columns(table, [name], "--sensitive")
         if name in out:
             raise TableError(f"--sensitive names {name!r} twice; name it once.")
-        out[name] = _as_kind(table, name, kind)
-        if out[name].dtype == object and (groups := out[name].nunique()) > MAX_GROUPS:
-            raise TableError(
-                f"sensitive column {name!r} has {groups} groups, more than {MAX_GROUPS}. Merge the "
-                "rare ones, or write :continuous behind its name if it holds numbers."
-            )
-    return pd.DataFrame(out)
+        out[name] = kind
+    return out
 
 
 def _split_kinds(given: Iterable[str], columns: Iterable[str]) -> list[str]:

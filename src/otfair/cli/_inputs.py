@@ -15,11 +15,11 @@ class InputFile(str):
 
     may_be_folder: ClassVar[bool] = False
 
-    def check(self) -> None:
+    def check(self, may_be_folder: bool = False) -> None:
         """Raise where no file is there; "-" is standard input."""
         if self != "-" and not is_there(Path(self)):
             raise FileNotFoundError(self.missing())
-        if Path(self).is_dir() and not self.may_be_folder:
+        if Path(self).is_dir() and not (may_be_folder or self.may_be_folder):
             raise IsADirectoryError(f"{self} is a folder; name a file in it.")
 
     def missing(self) -> str:
@@ -35,10 +35,10 @@ class InputTable(InputFile):
         """Whether a dataset is meant; a file of that name comes first."""
         return self in DATASETS and not Path(self).is_file()
 
-    def check(self) -> None:
+    def check(self, may_be_folder: bool = False) -> None:
         """Raise where there is neither."""
         if not self.is_dataset:
-            super().check()
+            super().check(may_be_folder)
 
     def missing(self) -> str:
         """Say that nothing is there, and what datasets there are."""
@@ -65,5 +65,7 @@ def check_inputs(options: argparse.Namespace) -> None:
     """Raise where a file that is to be read is not there."""
     for given in vars(options).values():
         for one in given if isinstance(given, list) else [given]:
-            if isinstance(one, InputFile):
+            if isinstance(one, InputTable) and getattr(options, "dask", None) is not None:
+                one.check(may_be_folder=True)
+            elif isinstance(one, InputFile):
                 one.check()

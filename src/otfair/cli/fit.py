@@ -16,6 +16,7 @@ from otfair._io.progress import track
 from otfair._io.rendering import inline_svg, templates
 from otfair.auditing import Audit, audit
 from otfair.cli._columns import continuous_names
+from otfair.cli._dask import fit_on_workers
 from otfair.cli._decisions import (
     decide,
     draw_path,
@@ -62,6 +63,8 @@ FILES = (RECORD, MODEL, REPORT, CURVE, *AUDITS.values())
 
 def run(options: argparse.Namespace) -> Outcome:
     """Train, judge, write."""
+    if options.dask is not None:
+        return fit_on_workers(options, MODEL, RECORD)
     decides = wants_decisions(options)
     strength = strength_of(options)
     with output_folder(options.output, FILES, options.force) as folder:

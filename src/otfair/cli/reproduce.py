@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
+from otfair.cli._dask import connected
 from otfair.cli._options import Outcome
 from otfair.reproduction import Store, plan, reproduce, write_figures, write_page
 
@@ -19,7 +21,9 @@ def run(options: argparse.Namespace) -> Outcome:
     page = options.output / "results.md"
     with Store(store) as results:
         before = len(results.done()), page.is_file()
-    made, failed = reproduce(runs, store, jobs=options.jobs, take=taken, verbose=True)
+    with nullcontext() if options.dask is None else connected(options.dask):
+        on_dask = options.dask is not None
+        made, failed = reproduce(runs, store, jobs=options.jobs, take=taken, on_dask=on_dask)
     with Store(store) as results:
         results.write_csv(options.output / "runs.csv")
         kept = list(results)

@@ -2,10 +2,10 @@
 
 from otfair.distributed._parts import Parts
 from otfair.distributed._reading import (
+    Entry,
     is_dask,
     is_parted,
     map_rows,
     read_parts,
-    refuse_dask,
     to_dask,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,8 +13,23 @@ from otfair.distributed._parts import Parts
 Collection: TypeAlias = Any  # a Dask array, series or data frame
 
 
+@dataclass(frozen=True)
+class Entry:
+    """One entry of parts that are dicts, which stands for a collection."""
+
+    parts: Parts
+    name: str
+    is_table: bool = False  # whether it has columns with names
+
+    def read(self) -> Parts:
+        """Return the parts of this entry."""
+        return self.parts.map(_entry, self.name)
+
+
 def is_dask(*values: Any) -> bool:
     """Whether any of a user's arguments is a Dask collection; Dask is not imported to tell."""
+    if any(isinstance(value, Entry) for value in values):
+        return True
     roots = {type(value).__module__.partition(".")[0] for value in values}
     return bool(roots & {"dask", "dask_expr"})
 
@@ -21,15 +37,6 @@ def is_dask(*values: Any) -> bool:
 def is_parted(value: Any) -> bool:
     """Whether rows are on workers: a Dask collection, or parts."""
     return isinstance(value, Parts) or is_dask(value)
-
-
-def refuse_dask(what: str, *values: Any) -> None:
-    """Raise where an argument is a Dask collection, for what there is on one machine only."""
-    if is_dask(*values):
-        raise TypeError(
-            f"{what} does not take Dask collections; pass what fits one machine, such as "
-            "`X.compute()`. docs/scaling.md lists what runs on Dask."
-        )
 
 
 def read_parts(given: Mapping[str, Collection]) -> Parts:
@@ -52,24 +59,27 @@ def read_parts(given: Mapping[str, Collection]) -> Parts:
                 f"`{name}` is no Dask collection while others are; received "
                 f"{type(value).__name__}. Pass all of them from Dask, or none."
             )
+    if all(isinstance(value, Entry) for value in collections.values()):
+        parts: list[Parts] = [value.read() for value in collections.values()]
+        return parts[0].map(_named, list(collections), *parts[1:])
     client = _client()
     first, *others = collections
     leading = _by_rows(collections[first])
-    columns = {first: leading.to_delayed()}
+    columns = {first: _delayed(leading)}
     for name in others:
         value = _by_rows(collections[name])
         if _chunks(value) != _chunks(leading) and None not in (_chunks(value), _chunks(leading)):
             value = value.rechunk({0: _chunks(leading)})
-        columns[name] = value.to_delayed()
-    parts = {name: np.ravel(delayed).tolist() for name, delayed in columns.items()}
+        columns[name] = _delayed(value)
+    blocks = {name: np.ravel(delayed).tolist() for name, delayed in columns.items()}
     for name in others:
-        if len(parts[name]) != len(parts[first]):
+        if len(blocks[name]) != len(blocks[first]):
             raise ValueError(
-                f"`{name}` has {len(parts[name])} partitions and `{first}` {len(parts[first])}; "
+                f"`{name}` has {len(blocks[name])} partitions and `{first}` {len(blocks[first])}; "
                 "make both from one collection, or `repartition` or `rechunk` them alike."
             )
-    names, one = list(parts), parts[first]
-    rows = [client.compute([parts[name][k] for name in names]) for k in range(len(one))]
+    names, one = list(blocks), blocks[first]
+    rows = [client.compute([blocks[name][k] for name in names]) for k in range(len(one))]
     futures = client.map(_together, rows, [names] * len(one), pure=False, key="rows")
     sizes = client.gather(client.map(_size, futures, pure=False, key="size"))
     kept = [k for k, size in enumerate(sizes) if size]
@@ -98,11 +108,13 @@ def map_rows(
     dtype: Any = np.float64,
 ) -> Collection:
     """Return, lazily, what a function makes of the rows of a collection: a Dask array."""
+    if isinstance(X, Entry):
+        return Entry(X.parts.map(_applied, X.name, function), X.name)
     from dask import array, delayed
 
     da: Any = array
     tail = () if width is None else (width,)
-    blocks, sizes = np.ravel(_by_rows(X).to_delayed()).tolist(), _chunks(_by_rows(X))
+    blocks, sizes = np.ravel(_delayed(_by_rows(X))).tolist(), _chunks(_by_rows(X))
     later = delayed(function)
     pieces = [
         da.from_delayed(later(block), (size, *tail), dtype=dtype)
@@ -137,12 +149,31 @@ def _by_rows(value: Collection) -> Collection:
     return value
 
 
+def _delayed(value: Collection) -> Any:
+    """Return the partitions; Dask's optimiser would join small files for some columns only."""
+    if hasattr(value, "rechunk"):
+        return value.to_delayed()
+    return value.to_delayed(optimize_graph=False)
+
+
 def _chunks(value: Collection) -> tuple[int, ...] | None:
     """Return the numbers of rows of an array's partitions; None where nobody knows them yet."""
     chunks = getattr(value, "chunks", None)
     if chunks is None or any(np.isnan(size) for size in chunks[0]):
         return None
     return tuple(chunks[0])
+
+
+def _entry(rows: dict[str, Any], name: str) -> Any:
+    return rows[name]
+
+
+def _named(first: Any, names: list[str], *others: Any) -> dict[str, Any]:
+    return dict(zip(names, (first, *others)))
+
+
+def _applied(rows: dict[str, Any], name: str, function: Callable[[Any], Any]) -> dict[str, Any]:
+    return {name: function(rows[name])}
 
 
 def _together(columns: list[Any], names: list[str]) -> dict[str, Any]:

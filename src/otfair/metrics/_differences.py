@@ -12,6 +12,8 @@ import numpy as np
 
 from otfair._io.arrays import Array, check_weight, same_length
 from otfair._io.settings import check_real
+from otfair.distributed import is_dask
+from otfair.metrics._parted import decided_table
 from otfair.metrics._violations import read_scores
 from otfair.notions import Attribute, read_group, refuse_single
 from otfair.tables import (
@@ -69,6 +71,9 @@ def demographic_parity_difference(
     >>> demographic_parity_difference([True, True, True, True], ["a", "a", "b", "b"])
     0.0
     """
+    if is_dask(scores):
+        table = decided_table(scores, sensitive_features, None, sample_weight, threshold)
+        return demographic_parity_difference(**table, categorical=categorical)
     given = {"scores": scores, "sensitive_features": sensitive_features}
     groups, decided, weight = _read(given, threshold, sample_weight, categorical)
     return DifferenceOf(groups)(decided, weight)
@@ -114,6 +119,9 @@ def equalized_odds_difference(
     >>> equalized_odds_difference([1, 0, 1, 0, 0], groups, labels)  # true positives: all, and half
     0.5
     """
+    if is_dask(scores):
+        table = decided_table(scores, sensitive_features, labels, sample_weight, threshold)
+        return equalized_odds_difference(**table, categorical=categorical)
     given = {"scores": scores, "sensitive_features": sensitive_features, "labels": labels}
     groups, decided, weight = _read(given, threshold, sample_weight, categorical)
     strata, weight = _read_labels(labels, weight, "equalized_odds_difference")
@@ -157,6 +165,9 @@ def predictive_parity_difference(
     >>> predictive_parity_difference([1, 0, 1, 0, 1], groups, labels)  # right: always, and half
     0.5
     """
+    if is_dask(scores):
+        table = decided_table(scores, sensitive_features, labels, sample_weight, threshold)
+        return predictive_parity_difference(**table, categorical=categorical)
     given = {"scores": scores, "sensitive_features": sensitive_features, "labels": labels}
     groups, decided, weight = _read(given, threshold, sample_weight, categorical)
     y, weight = _read_labels(labels, weight, "predictive_parity_difference")
@@ -200,6 +211,9 @@ def false_omission_difference(
     >>> false_omission_difference([1, 0, 1, 0, 0], groups, labels)  # wrong: never, and half
     0.5
     """
+    if is_dask(scores):
+        table = decided_table(scores, sensitive_features, labels, sample_weight, threshold)
+        return false_omission_difference(**table, categorical=categorical)
     given = {"scores": scores, "sensitive_features": sensitive_features, "labels": labels}
     groups, decided, weight = _read(given, threshold, sample_weight, categorical)
     y, weight = _read_labels(labels, weight, "false_omission_difference")

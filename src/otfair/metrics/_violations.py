@@ -9,8 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from otfair._io.arrays import Array, check_weight, to_tensor
+from otfair.distributed import is_dask
 from otfair.metrics._choice import criterion_of
 from otfair.metrics._criteria import MeanDifferenceOf, ViolationOf
+from otfair.metrics._parted import score_table
 from otfair.notions import (
     DemographicParity,
     EqualizedOdds,
@@ -205,6 +207,9 @@ def violation(
     For demographic parity and equalized odds the former is `pdp_violation` and `peo_violation`;
     predictive parity is measured by differences of precision, whatever the criterion.
     """
+    if is_dask(scores):
+        table = score_table(scores, sensitive_features, labels, sample_weight)
+        return violation(**table, notion=notion, criterion=criterion)
     given = {"labels": labels, "sample_weight": sample_weight}
     same_people({"scores": scores, "sensitive_features": sensitive_features, **given})
     notion = as_notion(notion)

@@ -6,6 +6,7 @@ from otfair.models._boosting_classifier import OTFBoostingClassifier
 from otfair.models._classifier import OTFClassifier
 from otfair.models._judging import Judgement
 from otfair.models._objective import OTFObjective
+from otfair.models._parted_curve import PartedJudge, split_rows
 from otfair.models._receivers import Receiving, say_sample, with_receivers
 from otfair.models._score_column import ScoreColumn
 from otfair.models._trust import (

@@ -213,10 +213,10 @@ def _first(of: tuple[Any, ...]) -> Any:
 
 
 def _typed(
-    counted: tuple[Tally, np.ndarray, np.ndarray], typed: tuple[np.ndarray, np.ndarray]
+    counted: tuple[Any, ...], typed: tuple[np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return each person's type and weight; those who lack a sensitive value have none."""
-    (_, codes, weight), (types, known) = counted, typed
+    (_, codes, weight, *_), (types, known) = counted, typed
     return types[codes], weight * known[codes]
 
 

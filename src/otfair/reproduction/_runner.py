@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from joblib import Parallel
+from joblib import Parallel, delayed, parallel_config
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from otfair._io.progress import track
@@ -25,10 +25,12 @@ def reproduce(
     jobs: int = 2,
     take: Iterable[Path] = (),
     verbose: bool = True,
+    on_dask: bool = False,
 ) -> tuple[int, int]:
     """Make the runs that the SQLite file `store` lacks; returns how many were made, and failed.
 
-    Results in other stores or CSV files, `take`, are taken first. `jobs` is of processes.
+    Results in other stores or CSV files, `take`, are taken first. `jobs` is of processes; with
+    `on_dask` the workers of the Dask client that is connected make the runs, who need the data.
     """
     with Store(store) as results:
         for other in take:
@@ -42,7 +44,7 @@ def reproduce(
         tasks = sorted(paths.values(), key=lambda p: (p[0].split, p[0].dataset))
         total, failed = sum(map(len, tasks)), 0
         with track(None, "runs", total, verbose=verbose, unit="run") as bar:
-            for group in _made(tasks, jobs):
+            for group in _made_on_dask(tasks) if on_dask else _made(tasks, jobs):
                 results.add(group)
                 for result in group:
                     if result.error:
@@ -69,6 +71,13 @@ def _made(tasks: list[list[Run]], jobs: int) -> Iterator[list[Result]]:
             except TerminatedWorkerError:
                 died = "the process died, perhaps for want of memory"
                 yield [Result(run, {}, 0.0, {}, "", died) for run in task]
+
+
+def _made_on_dask(tasks: list[list[Run]]) -> Iterator[list[Result]]:
+    """Yield the results of each task as it ends; Dask makes those of a lost worker elsewhere."""
+    with parallel_config(backend="dask"):
+        pool = Parallel(return_as="generator_unordered")
+        yield from pool(delayed(make)(task) for task in tasks)
 
 
 def _pool(tasks: list[list[Run]], jobs: int, backend: str | None = None) -> Iterator[list[Result]]:

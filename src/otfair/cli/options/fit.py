@@ -56,6 +56,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="strengths of the curve in the report (default 0 to 0.9)")  # fmt: skip
     add("--no-curve", action="store_true", help="no curve, which takes most time")
     add("--no-audit", action="store_true", help="no audits before and after")
+    add("--dask", metavar="ADDRESS", help="train on the workers of this Dask scheduler, or with "
+        "`local` on worker processes of this machine; TABLE is a folder of Parquet files. Takes "
+        "--alpha, and writes the model without a report")  # fmt: skip
     add_limits(parser)
     add_folder(parser, "the model and its report")
 
@@ -63,8 +66,28 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def check(options: argparse.Namespace) -> None:
     """Raise where options do not go together."""
     check_label(options, required=True)
+    if options.dask is not None:
+        _check_dask(options)
     strength_of(options)
     threshold_of(options)
+
+
+def _check_dask(options: argparse.Namespace) -> None:
+    """Raise where an option is for one machine."""
+    given = {
+        "--max-violation": bool(options.max_violation),
+        "--max-difference or --min-ratio": wants_decisions(options),
+        "--weight": options.weight is not None,
+        "--control": bool(options.control),
+        "--bounded": options.bounded,
+        f"--model {options.model}": options.model != "logistic",
+    }
+    if wrong := [name for name, one in given.items() if one]:
+        raise UsageError(f"{wrong[0]} is for one machine; leave it out with --dask")
+    if options.alpha is None:
+        raise UsageError("--dask trains with a strength that is given; pass --alpha")
+    if options.table.is_dataset or options.table == "-":
+        raise UsageError("--dask reads a folder of Parquet files, or one of them")
 
 
 def strength_of(options: argparse.Namespace) -> dict[str, Any]:

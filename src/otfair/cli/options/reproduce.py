@@ -29,6 +29,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--splits", type=whole, default=10, metavar="N",
         help="default 10; of postprocess, seeds, at most 5")  # fmt: skip
     add("--jobs", type=whole, default=2, metavar="N", help="processes (default 2)")
+    add("--dask", metavar="ADDRESS", help="make the runs on the workers of this Dask scheduler, "
+        "who need the data, or with `local` on worker processes of this machine")  # fmt: skip
     add("--take", type=InputFile, action="append", default=[], metavar="FILE",
         help="results made before, a store or a CSV; repeat for several")  # fmt: skip
     add("-o", "--output", type=Path, default=Path("results"), metavar="DIR", help="folder of the "

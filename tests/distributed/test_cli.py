@@ -1,0 +1,78 @@
+"""`otfair fit --dask` trains on a folder of Parquet files."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from partitions import FEATURES, people
+from sklearn.pipeline import make_pipeline
+
+import otfair
+from otfair.cli import main
+
+pytestmark = pytest.mark.filterwarnings("ignore:training stopped")
+PEOPLE = ["--label", "paid", "--sensitive", "sex", "--drop", "id"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder of two Parquet files, and the same people in one table."""
+    frame = people(120).here
+    frame = frame[[*FEATURES, "race", "sex"]].assign(
+        paid=np.where(frame["y"] == 1, "yes", "no"), id=np.arange(len(frame))
+    )
+    (tmp_path / "loans").mkdir()
+    for k, rows in enumerate(np.array_split(np.arange(len(frame)), 2)):
+        frame.iloc[rows].to_parquet(tmp_path / "loans" / f"part.{k}.parquet")
+    return tmp_path / "loans", frame
+
+
+def test_a_folder_of_parquet_is_fitted_on_workers(workers, folder, tmp_path, capsys):
+    source, frame = folder
+    settings = ["--alpha", "0.5", "--params", "balance=5", "--params", "max_iter=2"]
+    address = workers.scheduler.address
+    out = tmp_path / "model"
+    how = [*PEOPLE, *settings, "--dask", address, "-o", str(out), "--json"]
+    assert main(["fit", str(source), *how]) == 0, capsys.readouterr().err
+    told = json.loads(capsys.readouterr().out)
+    line = otfair.OTFClassifier(alpha=0.5, balance=5.0, max_iter=2)
+    here = make_pipeline(otfair.TableEncoder(), line).fit(
+        frame[[*FEATURES, "race"]],
+        (frame["paid"] == "yes").astype(int),
+        otfclassifier__sensitive_features=frame[["sex"]],
+    )
+    assert told["violation"] == pytest.approx(line.violation_, rel=1e-8)
+    assert told["violation"] < told["violation_before"]
+    assert told["people"] == {"train": 120}
+    # The model is used as any other.
+    table = tmp_path / "new.csv"
+    frame.to_csv(table, index=False)
+    assert main(["predict", str(out), str(table), "-o", str(tmp_path / "scores.csv")]) == 0
+    scores = pd.read_csv(tmp_path / "scores.csv")["score"]
+    expected = here.predict_proba(frame[[*FEATURES, "race"]])[:, 1]
+    np.testing.assert_allclose(scores, expected, rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--max-violation", "0.1"], "--max-violation is for one machine"),
+        (["--alpha", "0.5", "--weight", "x0"], "--weight is for one machine"),
+        (["--alpha", "0.5", "--model", "xgboost"], "--model xgboost is for one machine"),
+        ([], "pass --alpha"),
+    ],
+)
+def test_options_of_one_machine_are_refused(folder, tmp_path, capsys, more, message):
+    how = ["--dask", "local", "-o", str(tmp_path / "model")]
+    with pytest.raises(SystemExit) as ended:
+        main(["fit", str(folder[0]), *PEOPLE, *more, *how])
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_an_address_without_a_scheduler_is_an_error(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("otfair.cli._dask.SECONDS", 1)
+    how = [*PEOPLE, "--alpha", "0.5", "--dask", "tcp://127.0.0.1:9", "-o", str(tmp_path / "m")]
+    assert main(["fit", str(folder[0]), *how]) != 0
+    assert "there is no scheduler" in capsys.readouterr().err

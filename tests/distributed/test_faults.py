@@ -1,0 +1,72 @@
+"""Workers that die, and data that do not fit their memory: the result is the same."""
+
+import os
+import signal
+import threading
+import time
+
+import dask.array as da
+import numpy as np
+import pytest
+from partitions import FEATURES, people
+
+import otfair
+
+pytestmark = pytest.mark.filterwarnings("ignore:training stopped")
+
+
+@pytest.fixture
+def own_workers(workers):
+    """A cluster of our own, which may be harmed, with little memory; the other is put aside."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0",
+            memory_limit="800MB",
+        ) as cluster,
+        Client(cluster) as client,
+    ):  # fmt: skip
+        yield client
+    workers.as_current()
+
+
+def test_a_worker_killed_while_training_changes_nothing(own_workers):
+    both = people(240, partitions=4)
+    done, victims = threading.Event(), []
+
+    def kill():
+        # Once both workers hold what was computed, one of them dies.
+        while not done.wait(0.02):
+            held = own_workers.has_what()
+            if sum(map(len, held.values())) > 40 and min(map(len, held.values())) > 5:
+                victims.append(next(iter(own_workers.run(os.getpid).values())))
+                os.kill(victims[0], signal.SIGKILL)
+                return
+
+    a, b = (otfair.OTFClassifier(alpha=0.5, balance=5.0, max_iter=4) for _ in range(2))
+    a.fit(both.here[FEATURES], both.here["y"], both.here[["sex"]])
+    killer = threading.Thread(target=kill)
+    killer.start()
+    b.fit(both.there[FEATURES], both.there["y"], both.there[["sex"]])
+    done.set()
+    killer.join()
+    assert len(victims) == 1
+    np.testing.assert_allclose(b.coef_, a.coef_, rtol=1e-8, atol=1e-9)
+
+
+def test_data_larger_than_a_workers_memory_goes_to_its_disk(own_workers):
+    # Workers of 800 MB, of which the programs themselves take some, and 900 MB of features.
+    rows, width = 112_500, 1000
+    X = da.random.default_rng(0).random((rows, width), chunks=(rows // 30, width))
+    assert X.nbytes >= 9e8
+    from otfair.distributed import read_parts
+
+    began = time.monotonic()
+    parts = read_parts({"X": X}).map(lambda part: part["X"])
+    first, again = (parts.sum(lambda x: x.sum(0)) for _ in range(2))
+    on_disk = own_workers.run(lambda dask_worker: len(dask_worker.data.disk))
+    assert sum(on_disk.values()) > 0
+    np.testing.assert_array_equal(first, again)
+    assert len(first) == width
+    assert time.monotonic() - began < 300  # a hang
