@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_y, check_is_fitted
 from otfair._io.arrays import Array, same_length
 from otfair._io.checks import LARGEST_LOGIT, check_classes, check_number, one_line, require
 from otfair._io.settings import LARGEST_COUNT, check_whole
-from otfair.distributed import is_dask, refuse_dask
+from otfair.distributed import is_dask
 from otfair.geometry import Cost, CostFunction, Geometry, Scale
 from otfair.losses import loss_class
 from otfair.models._balance import Balance
@@ -314,7 +314,11 @@ class OTFBoostingClassifier(FairClassifier):
 
     @staticmethod
     def _check_people(X: Array, y: Array, sensitive_features: Array, sample_weight: Array) -> None:
-        refuse_dask("a path of boosted trees", X, y, sensitive_features, sample_weight)
+        if is_dask(X, y, sensitive_features, sample_weight):
+            raise TypeError(
+                "a path of boosted trees does not take Dask collections; call `fit` with one "
+                "`alpha` at a time, or pass what fits one machine, such as `X.compute()`."
+            )
         FairClassifier._check_people(X, y, sensitive_features, sample_weight)
 
     def _check_settings(self) -> None:
