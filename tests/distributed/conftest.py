@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 import pytest
 
-collect_ignore_glob = [] if find_spec("distributed") else ["test_*.py"]  # the extra `dask`
+collect_ignore_glob = [] if find_spec("dask") else ["test_*.py"]  # the extra `dask`
 
 
 @pytest.fixture(scope="session")
