@@ -70,3 +70,9 @@ def test_a_part_that_the_others_halve_does_not_run_away():
     found = even_out(shares, {"a": 8.0, "b": 1.0}, 0.5)
     assert np.isfinite(list(found.values())).all()
     assert all(factor > 0 for factor in found.values())
+
+
+@pytest.mark.parametrize("aim", [0.5, None])
+def test_shares_that_no_factor_changes_end_the_search(aim):
+    found = even_out(lambda factors: {"a": 0.9, "b": 0.2}, {"a": 1.0, "b": 2.0}, aim)
+    assert np.isfinite(list(found.values())).all()

@@ -53,5 +53,7 @@ def even_out(
         damped = slope.T @ slope + 1e-2 * np.eye(len(names))
         step = -np.linalg.solve(damped, slope.T @ left)
         step -= step.mean() if aim is None else 0.0
+        if not step.any():  # no other factors would be better, by all that is known
+            break
         at = best + step * min(1.0, LONGEST / max(float(np.abs(step).max()), 1e-12))
     return dict(zip(names, np.exp(best).tolist()))
