@@ -83,7 +83,7 @@ def exponents(runs: pd.DataFrame) -> str:
         power = np.polyfit(np.log(last["people"]), np.log(last["seconds"]), 1)[0]
         largest = some.iloc[-1]
         rows.append([str(method), f"{largest.people}", duration(largest.seconds), f"{power:.2f}"])
-    return table(["", "people", "time", "power of n, last three sizes"], rows)
+    return table(["", "people", "time", "power of n, last sizes (three at most)"], rows)
 
 
 def draw(runs: pd.DataFrame) -> Figure:
@@ -119,9 +119,9 @@ def parts(runs: pd.DataFrame) -> dict[str, str]:
 def filled(page: str, runs: pd.DataFrame) -> str:
     """Return the page with its tables made anew."""
     for name, text in parts(runs).items():
-        mark = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- end -->)", re.DOTALL)
+        mark = re.compile(rf"(<!-- {name} -->\n)(?:(?!<!--).)*(<!-- end -->)", re.DOTALL)
         assert mark.search(page), f"{PAGE.name} has no place for {name}"
-        page = mark.sub(lambda found, text=text: found[1] + text + found[2], page)
+        page = mark.sub(lambda found, text=text: found[1] + text + "\n" + found[2], page)
     return page
 
 

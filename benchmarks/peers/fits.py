@@ -20,7 +20,7 @@ from peers.people import People, Row, adult, as_groups
 
 TRAIN = 30_000
 SHARE = 0.5  # of the violation without a penalty, at which methods are compared
-TRIES = 6  # strengths between which the one that leaves that share is looked for
+TRIES = 5  # strengths between which the one that leaves that share is looked for
 EPOCHS, BATCH, RATE = 10, 1000, 0.01
 
 Fit = Callable[[float], Callable[[np.ndarray], np.ndarray]]  # a strength to a function of X

@@ -11,18 +11,23 @@ from sklearn.neighbors import NearestNeighbors
 
 import otfair
 from otfair.geometry import _boxes
-from peers.batches import bare, sinkhorn
+from peers.batches import sinkhorn
 from peers.people import EPSILON, Row, adult, seconds
 
 GROWING = (1000, 2000, 4000, 8000, 16_000, 32_000)
-SINKHORN = 4000  # people, up to whom a whole plan is solved for
+SINKHORN = 2000  # people, up to whom a whole plan is solved for
 BLOCK = 2**20
 
 
 def bare_pass(X: torch.Tensor, scale: float) -> float:
-    """Go through all pairs in blocks: products and exponentials alone."""
-    step = max(1, BLOCK // len(X))
-    return sum(float(bare(part, scale, X)[0, 0]) for part in torch.split(X, step))
+    """Go through all pairs in blocks: one product, root and exponential of each, and no more."""
+    norms, one, step = X.square().sum(1, keepdim=True), X.new_ones(len(X), 1), BLOCK // len(X)
+    left, right = torch.cat([X, one, norms], 1), torch.cat([-2 * X, norms, one], 1)
+    total = 0.0
+    for part in torch.split(right, max(1, step)):
+        C = (left @ part.T).clamp_min_(0).sqrt_().mul_(-1 / (EPSILON * scale))
+        total += float(C.clamp_min_(-700).exp_()[0, 0])
+    return total
 
 
 def plainly(cloud: otfair.PointCloud, types: np.ndarray, soft: bool) -> None:
@@ -35,11 +40,12 @@ def plainly(cloud: otfair.PointCloud, types: np.ndarray, soft: bool) -> None:
 
 
 def by_boxes(cloud: otfair.PointCloud, types: np.ndarray, soft: bool) -> None:
-    """Find distances as `otfair` does."""
+    """Find distances as `otfair` does, by a cloud that knows none yet."""
+    anew = cloud.take(np.arange(cloud.shape[0]))
     if soft:
-        cloud.take(np.arange(cloud.shape[0])).soft_distances(types, EPSILON)
+        anew.soft_distances(types, EPSILON)
     else:
-        cloud.nearest_distances(types)
+        anew.nearest_distances(types)
 
 
 def nearest_of_each(X: np.ndarray, types: np.ndarray, algorithm: str) -> None:
