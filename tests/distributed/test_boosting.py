@@ -141,6 +141,7 @@ def test_trees_are_those_of_one_machine(workers, data, tmp_path):
     assert many.balance_ == one.balance_
     assert list(many.classes_) == ["no", "yes"]
     # The model is an ordinary one.
+    assert many.receivers_ is None
     many.save(tmp_path / "model.safetensors")
     again = otfair.OTFBoostingClassifier.load(tmp_path / "model.safetensors")
     np.testing.assert_array_equal(again.predict_proba(frame), many.predict_proba(frame))

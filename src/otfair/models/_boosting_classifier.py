@@ -255,6 +255,7 @@ class OTFBoostingClassifier(FairClassifier):
         found = fit_on_dask(self, given)
         self.encoder_, self.classes_ = found.model.encoder_, found.model.classes_
         self.balance_, self.n_missing_sensitive_ = found.balance, found.missing
+        self.receivers_ = None  # which is told of one machine's people
         self._judge(float(self.alpha), found.judgement)
         self._keep(_Trees(found.booster, found.history), [])
         self._warn_of(found.losses)
