@@ -18,7 +18,8 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 import otfair
-from otfair.reproduction import _runner, _train
+from otfair.geometry import PointCloud
+from otfair.reproduction import _batches, _runner, _train
 from otfair.reproduction._plan import COLUMNS, Run, plan
 from otfair.reproduction._runner import reproduce
 from otfair.reproduction._store import Result, Store, read_csv
@@ -51,6 +52,13 @@ def test_every_run_is_planned_once():
         ("diabetes", ("gender",), "pdp"),
     }
     assert {r.sweeps for r in plan("adult", "paper", 1) if r.method == "coordinate"} == {1, 100}
+    # The published ascent is run wherever converged duals are, and the baselines with it.
+    ours = [r for r in plan("all", "paper", 3) if r.experiment == "curves" and r.method == "otf"]
+    assert {replace(r, method="coordinate", sweeps=100) for r in ours} <= {
+        *plan("published", "paper", 3)
+    }
+    others = {"unfair", "norm", "barycenter", "coordinate"}
+    assert {r.method for r in plan("published", "paper", 1)} == others
     assert {r.method for r in plan("epsilon", "paper", 1)} == {"otf", "coordinate"}
     assert {r.protocol for r in plan("postprocess", "full", 1)} == {"full"}
     assert {(r.method, r.columns) for r in plan("attributes", "paper", 2)} == {
@@ -182,6 +190,40 @@ def test_what_is_measured_is_what_the_library_says(monkeypatch):
     assert made.metrics["test_pdp_sex"] == pytest.approx(otfair.pdp_violation(h, sex), abs=5e-3)
     assert {"test_peo_origin", "train_pdp_age", "smooth_cost"} <= set(made.metrics)
     assert made.metrics["exact_cost"] == pytest.approx(made.metrics["smooth_cost"], rel=0.3)
+
+
+@pytest.mark.parametrize("method", ["otf", "coordinate"])
+def test_batches_are_measured_once_and_give_the_same_models(monkeypatch, method):
+    monkeypatch.setitem(_train.PAPER, "epochs", 2)
+    monkeypatch.setitem(_train.OTF_SCALE, ("synthetic", "sex", "pdp"), 100.0)
+    passes = []
+    plain = PointCloud._blocks
+    monkeypatch.setattr(PointCloud, "_blocks", lambda *a: passes.append(a) or plain(*a))
+    runs = [
+        replace(RUN, method=method, protocol="paper", alpha=alpha, sweeps=3, split=2)
+        for alpha in (0.3, 0.6)
+    ]
+    _train._known.cache_clear()
+    first = _train.make(runs[:1])
+    measured = len(passes)
+    second = _train.make(runs[1:])
+    assert measured > 0
+    assert len(passes) == measured  # the second strength sees batches that are known
+    _train._known.cache_clear()
+    monkeypatch.setattr(_batches, "MOST_KEPT", 0)
+    alone = [made for run in runs for made in _train.make([run])]
+    assert len(passes) == 3 * measured
+    assert [r.metrics for r in alone] == [r.metrics for r in first + second]
+
+
+def test_a_run_names_the_commit_of_the_package(tmp_path):
+    (made,) = _train.make([FREE])
+    root = Path(otfair.__file__).parents[2]
+    if not (root / ".git").exists():
+        pytest.skip("the package is not in a checkout")
+    log = ["git", "log", "-1", "--format=%H", "--", "src/otfair"]
+    newest = subprocess.run(log, cwd=root, capture_output=True, text=True, check=True).stdout
+    assert newest.startswith(made.versions["commit"].rstrip("+"))
 
 
 @pytest.mark.parametrize("method", ["otf", "norm", "barycenter", "coordinate", "unfair"])

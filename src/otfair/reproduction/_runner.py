@@ -40,8 +40,9 @@ def reproduce(
         for run in runs:
             if run.key not in done:  # a path is trained from strength to strength in full only
                 paths.setdefault(run.path if run.protocol == "full" else run, []).append(run)
-        # Those of one split follow one another, so that a process finds its data read already.
-        tasks = sorted(paths.values(), key=lambda p: (p[0].split, p[0].dataset))
+        # Those of one split follow one another, so that a process finds its data read already, and
+        # then those of one notion, for whom it has measured the distances of batches.
+        tasks = sorted(paths.values(), key=lambda p: _order(p[0]))
         total, failed = sum(map(len, tasks)), 0
         with track(None, "runs", total, verbose=verbose, unit="run") as bar:
             for group in _made_on_dask(tasks) if on_dask else _made(tasks, jobs):
@@ -54,6 +55,10 @@ def reproduce(
                 bar.update(len(group))
                 bar.set_postfix_str(f"{group[-1].run.dataset} {group[-1].run.method}")
     return total, failed
+
+
+def _order(run: Run) -> tuple[object, ...]:
+    return run.split, run.dataset, run.columns, run.notion, run.epsilon, run.method
 
 
 def _made(tasks: list[list[Run]], jobs: int) -> Iterator[list[Result]]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import platform
+import subprocess
 import time
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,7 @@ from otfair.losses import BarycenterLoss, FairnessLoss, NormLoss, OTFLoss
 from otfair.metrics import pdp_violation, peo_violation
 from otfair.models import OTFClassifier
 from otfair.notions import Constraints, as_notion
+from otfair.reproduction._batches import Known, KnownBatches
 from otfair.reproduction._plan import EPSILON, NOTIONS, Run
 from otfair.reproduction._store import Result
 from otfair.tables import TableEncoder
@@ -192,14 +195,24 @@ def _paper_loss(run: Run) -> tuple[FairnessLoss, float | str]:
         return NormLoss(notion), 1.0
     if run.method == "barycenter":
         return BarycenterLoss(notion), BETA
+    known = _known(run.dataset, run.split, run.columns, run.notion, run.epsilon)
     if run.method == "coordinate":
         as_released = Coordinate(max_sweeps=run.sweeps, released=True)
-        loss = OTFLoss(notion, run.epsilon, solver=as_released, warm_start=False)
-        return loss, released_scale(run.epsilon)
+        settings: dict[str, Any] = {"solver": as_released, "warm_start": False}
+        return KnownBatches(notion, run.epsilon, **settings, known=known), released_scale(
+            run.epsilon
+        )
     if run.method == "otf_attributes":
-        return OTFLoss(notion, run.epsilon, weigh="attributes", tol=RESIDUAL), "auto"
-    loss = OTFLoss(notion, run.epsilon, tol=RESIDUAL)
+        settings = {"weigh": "attributes", "tol": RESIDUAL}
+        return KnownBatches(notion, run.epsilon, **settings, known=known), "auto"
+    loss = KnownBatches(notion, run.epsilon, tol=RESIDUAL, known=known)
     return loss, OTF_SCALE[run.dataset, run.columns[0], run.notion]
+
+
+@lru_cache(maxsize=1)
+def _known(*of: object) -> Known:
+    """Return the batches that runs of a split have seen, while they follow one another."""
+    return Known()
 
 
 def _postprocess(run: Run, split: Split) -> dict[str, Any]:
@@ -281,10 +294,35 @@ def _compare_costs(run: Run, h: np.ndarray, split: Split) -> dict[str, float]:
 def _result(run: Run, metrics: dict[str, Any], seconds: float, error: str = "") -> Result:
     versions = {
         "otfair": otfair.__version__,
+        "commit": _commit(),
         "python": platform.python_version(),
         "torch": torch.__version__,
         "numpy": np.__version__,
         "scipy": scipy.__version__,
         "scikit-learn": sklearn.__version__,
     }
+    versions = {name: version for name, version in versions.items() if version}
     return Result(run, metrics, seconds, versions, f"{datetime.now(UTC):%Y-%m-%d %H:%M}", error)
+
+
+@lru_cache(maxsize=1)
+def _commit() -> str:
+    """Return the last commit that changed this package, with a + if files differ from it.
+
+    It is empty where the package is not in a checkout of its own.
+    """
+    folder = Path(otfair.__file__).parent
+
+    def git(*command: str) -> str:
+        made = subprocess.run(
+            ["git", "-C", str(folder), *command], capture_output=True, text=True, check=True
+        )
+        return made.stdout.strip()
+
+    try:
+        git("ls-files", "--error-unmatch", "__init__.py")
+        return git("log", "-1", "--format=%h", "--abbrev=10", "--", ".") + (
+            "+" if git("status", "--porcelain", "--", ".") else ""
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
