@@ -23,7 +23,9 @@ from otfair.cli._options import whole
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what `otfair reproduce` takes."""
     add = parser.add_argument
-    add("target", choices=[*EXPERIMENTS, "postprocess", "epsilon", "attributes", "all"])
+    add(
+        "target", choices=[*EXPERIMENTS, "postprocess", "epsilon", "attributes", "published", "all"]
+    )
     add("--protocol", choices=["full", "paper"], default="full",
         help="full: all people at once, converged; paper: mini-batches (default full)")  # fmt: skip
     add("--splits", type=whole, default=10, metavar="N",
