@@ -64,6 +64,11 @@ def test_every_run_is_planned_once():
     assert {(r.method, r.columns) for r in plan("attributes", "paper", 2)} == {
         ("otf_attributes", ("sex", "race"))
     }
+    several = [r for r in plan("others", "full", 10) if r.split == 9]
+    assert {(r.method, r.dataset) for r in several} == {
+        ("norm2", "adult"),
+        ("correlation", "adult"),
+    }
     with pytest.raises(ValueError, match="unknown experiment 'titanic'"):
         plan("titanic", "full", 1)
 
@@ -190,6 +195,21 @@ def test_what_is_measured_is_what_the_library_says(monkeypatch):
     assert made.metrics["test_pdp_sex"] == pytest.approx(otfair.pdp_violation(h, sex), abs=5e-3)
     assert {"test_peo_origin", "train_pdp_age", "smooth_cost"} <= set(made.metrics)
     assert made.metrics["exact_cost"] == pytest.approx(made.metrics["smooth_cost"], rel=0.3)
+
+
+def test_other_penalties_halve_the_violation(monkeypatch):
+    whole = _train.load_split("synthetic", 0)
+    few = [{k: v[:1500] for k, v in part.items()} for part in vars(whole).values()]
+    monkeypatch.setattr(_train, "load_split", lambda *_: _train.Split(*few))
+    runs = [replace(NORM, method=method) for method in ("norm", "norm2", "correlation")]
+    free, *made = (_train.make([run])[0] for run in (FREE, *runs))
+    assert [r.error for r in made] == [""] * 3
+    for r in made:
+        assert r.metrics["train_pdp_sex"] == pytest.approx(
+            0.5 * free.metrics["train_pdp_sex"], rel=0.2
+        )
+    # Two groups of one attribute: both norms are multiples of one gap.
+    assert made[1].metrics["train_auc"] == pytest.approx(made[0].metrics["train_auc"], abs=1e-4)
 
 
 @pytest.mark.parametrize("method", ["otf", "coordinate"])

@@ -15,8 +15,13 @@ EPSILON = 1e-3
 # kinks, fall steeply about the middle: some more there, so that their curves are not cut short.
 _WIDE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 0.99)
 _DENSE = tuple(sorted((*_WIDE, 0.45, 0.55, 0.65)))
+_MIDDLE = (0.2, 0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7)  # from three quarters left to nearly nothing
 ALPHAS = {
-    "full": {"otf": _WIDE, "otf_attributes": _WIDE, "norm": _DENSE, "barycenter": _DENSE},
+    "full": {
+        **dict.fromkeys(("otf", "otf_attributes"), _WIDE),
+        **dict.fromkeys(("norm", "barycenter"), _DENSE),
+        **dict.fromkeys(("norm2", "correlation"), _MIDDLE),
+    },
     "paper": {
         **dict.fromkeys(("otf", "otf_attributes", "norm", "coordinate"), (0.1, 0.3, 0.5, 0.7, 0.9)),
         # The paper's four, which are all strong in our units, and four below them.
@@ -30,6 +35,8 @@ NOTIONS = {"pdp": "demographic_parity", "peo": "equalized_odds"}
 # What each dataset is trained on, in separate runs; the barycenter takes the first column only.
 COLUMNS = {name: source.experiments for name, source in SOURCES.items() if source.experiments}
 CONTINUOUS_SPLITS = 3  # of Bank by age, whose 150 types take long
+# Penalties that the paper does not have, and their splits where there is one attribute only.
+OTHERS, OTHER_SPLITS = ("norm2", "correlation"), 3
 
 
 @dataclass(frozen=True)
@@ -40,7 +47,7 @@ class Run:
     dataset: str
     columns: tuple[str, ...]  # sensitive ones that the penalty sees
     notion: str  # "pdp" or "peo"; "" for the unfair model
-    method: str  # "unfair", "otf", "otf_attributes", "norm", "barycenter" or "coordinate"
+    method: str  # "unfair", or a name of ALPHAS
     protocol: str  # "full" (L-BFGS, dataset mode, balanced) or "paper" (Adam, batch mode)
     alpha: float  # strength
     epsilon: float  # smoothing, 0 where the method has none
@@ -109,6 +116,18 @@ def attributes(protocol: str, splits: int) -> Iterator[Run]:
                 )  # fmt: skip
 
 
+def others(splits: int) -> Iterator[Run]:
+    """Run penalties that the paper does not have, in the full protocol."""
+    for split, dataset in product(range(splits), COLUMNS):
+        for columns, notion, method in product(COLUMNS[dataset], NOTIONS, OTHERS):
+            if columns == ("age",) or (len(columns) == 1 and split >= OTHER_SPLITS):
+                continue
+            for alpha in ALPHAS["full"][method]:
+                yield Run(
+                    "curves", dataset, columns, notion, method, "full", alpha, 0.0, split
+                )  # fmt: skip
+
+
 def postprocess(protocol: str, seeds: int = 5) -> Iterator[Run]:
     """Train without penalty, then with nothing else; Adult by sex."""
     for seed in range(seeds):
@@ -134,10 +153,14 @@ def plan(target: str, protocol: str, splits: int) -> list[Run]:
         return list(epsilons(protocol, splits))
     if target == "attributes":
         return list(attributes(protocol, splits))
+    if target == "others":
+        return list(others(splits))
     if target == "published":
         return [*published(splits), *single_sweep()]
     if target != "all" and target not in COLUMNS:
-        known = ", ".join([*COLUMNS, "postprocess", "epsilon", "attributes", "published", "all"])
+        known = ", ".join(
+            [*COLUMNS, "postprocess", "epsilon", "attributes", "others", "published", "all"]
+        )
         raise ValueError(f"unknown experiment {target!r}; pass one of {known}.")
     names = list(COLUMNS) if target == "all" else [target]
     runs = [run for name in names for run in curves(name, protocol, splits)]
@@ -147,5 +170,5 @@ def plan(target: str, protocol: str, splits: int) -> list[Run]:
         runs += single_sweep() if "adult" in names else ()
     if target == "all":
         runs += [*postprocess(protocol, min(splits, 5)), *epsilons(protocol, splits)]
-        runs += attributes(protocol, splits)
+        runs += [*attributes(protocol, splits), *(others(splits) if protocol == "full" else ())]
     return runs

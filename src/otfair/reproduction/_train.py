@@ -157,11 +157,14 @@ def _models(runs: list[Run], split: Split) -> Iterator[OTFClassifier]:
         return
     S = split.sensitive["train"][list(first.columns)]
     by_attribute = first.method == "otf_attributes"
+    regularizer: str | FairnessLoss = "otf" if by_attribute else first.method
+    if first.method == "norm2":
+        regularizer = NormLoss(NOTIONS[first.notion], p=2)
     clf = OTFClassifier(
         NOTIONS[first.notion],
         C=None,  # as in the paper
         epsilon=first.epsilon or EPSILON,
-        regularizer="otf" if by_attribute else first.method,
+        regularizer=regularizer,
         weigh="attributes" if by_attribute else "people",  # one cost for all, as in the paper
         random_state=first.split,
         standardize=False,

@@ -24,7 +24,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what `otfair reproduce` takes."""
     add = parser.add_argument
     add(
-        "target", choices=[*EXPERIMENTS, "postprocess", "epsilon", "attributes", "published", "all"]
+        "target",
+        choices=[
+            *EXPERIMENTS,
+            "postprocess",
+            "epsilon",
+            "attributes",
+            "others",
+            "published",
+            "all",
+        ],
     )
     add("--protocol", choices=["full", "paper"], default="full",
         help="full: all people at once, converged; paper: mini-batches (default full)")  # fmt: skip
