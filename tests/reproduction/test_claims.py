@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from otfair.reproduction import Result, plan, to_frame
-from otfair.reproduction._claims import Difference, compare, mean_difference
+from otfair.reproduction._claims import Difference, compare, holm, mean_difference
 
 AHEAD = {"unfair": 0.0, "otf": 0.01, "norm": 0.0, "barycenter": -0.02}
 
@@ -42,10 +43,31 @@ def test_the_known_difference_is_found():
     assert other.mean == pytest.approx(0.03)
 
 
+def test_the_interval_allows_for_splits_that_overlap():
+    # Nadeau and Bengio: the variance of the mean is (1/n + test/train) times that of the splits.
+    gaps = np.array([0.01, 0.012, 0.007, 0.011, 0.009])
+    found = mean_difference(gaps.tolist())
+    sigma = np.sqrt((1 / 5 + 0.2 / 0.8) * gaps.var(ddof=1))
+    np.testing.assert_allclose(
+        (found.low, found.high), stats.t.interval(0.95, 4, gaps.mean(), sigma)
+    )
+    assert found.p == pytest.approx(2 * stats.t.sf(gaps.mean() / sigma, 4))
+
+
+def test_holms_method_stops_at_the_first_that_may_be_chance():
+    def of(p):
+        return Difference(0.1, 0.0, 0.2, 3, p)
+
+    assert holm([of(p) for p in (0.03, 0.001, 0.02, 0.9)]) == 1  # .02 is above .05 / 3
+    assert holm([of(p) for p in (0.01, 0.001, 0.02, 0.9)]) == 3
+    assert holm([of(np.nan), of(0.04)]) == 1
+    assert holm([]) == 0
+
+
 def test_the_interval_is_students():
     found = lead(results(noise=1e-3), "pdp")
     assert found.low < 0.01 < found.high
-    assert 0 < found.high - found.low < 0.01
+    assert 0 < found.high - found.low < 0.02
     assert found.mean == pytest.approx(0.5 * (found.low + found.high))
 
 

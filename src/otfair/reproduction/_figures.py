@@ -16,32 +16,27 @@ from scipy.stats import gaussian_kde
 
 from otfair._io.files import write_bytes
 from otfair._io.rendering import drawn
+from otfair.reproduction._claims import INTERVAL
 from otfair.reproduction._frames import BOTH, PANELS, panel_runs, select, shown, title, to_frame
 from otfair.reproduction._plan import VIOLIN_EPSILONS
+from otfair.reproduction._poster import POSTER, draw_poster
 from otfair.reproduction._store import Result
+from otfair.reproduction._styles import LINES, PAIRED, STYLES
 from otfair.reproduction._train import POSTPROCESS_EPOCHS, QUANTILES
 
-STYLES = {
-    "unfair": ("Unfair", "#000000", "s"),
-    "barycenter": ("Barycenter", "#cc79a7", "^"),
-    "norm": ("Norm", "#e69f00", "D"),
-    "otf": ("OTF", "#0072b2", "o"),
-    "otf_attributes": ("OTF per attribute", "#56b4e9", "s"),
-    "coordinate": ("OTF, published ascent", "#009e73", "v"),
-}
-LINES = {
-    "barycenter": ":", "norm": "--", "otf": "-", "otf_attributes": "-", "coordinate": "-."
-}  # fmt: skip
 VIOLINS = {
     "epsilon": ("full", "otf", "full protocol"),
     "epsilon_paper": ("paper", "otf", "the paper's protocol"),
-    "epsilon_published": ("paper", "coordinate", "the published ascent"),
+    "epsilon_published": ("paper", "coordinate", "the published method"),
 }
 GROUPS = {"Female": "#e69f00", "Male": "#0072b2"}
 
 
 def draw_curves(frame: pd.DataFrame, protocol: str, part: str) -> Figure:
-    """Draw AUC against violation: means over splits, with the ellipse of the mean's one sigma."""
+    """Draw AUC against violation: means over splits, with the ellipse of the mean's one sigma.
+
+    Where splits differ more than methods, AUC is that above the split's own unfair model.
+    """
     frame = select(frame, experiment="curves", protocol=protocol)
     panels = [p for p in PANELS if len(panel_runs(frame, p))]
     columns = min(4, len(panels))
@@ -54,12 +49,15 @@ def draw_curves(frame: pd.DataFrame, protocol: str, part: str) -> Figure:
         row, column = divmod(k % len(panels), columns)
         axes = grid[row + rows * (k // len(panels)), column]
         axes.set_axis_on()
-        _draw_panel(axes, panel_runs(frame, panel), notion, panel[1], part)
-        axes.set_title(f"{title(panel)}: {notion.upper()}", fontsize=10)
-        what = "larger share of the two that is left" if panel[1] == BOTH else notion.upper()
+        runs, paired = panel_runs(frame, panel), panel[0] in PAIRED
+        _draw_panel(axes, _paired(runs) if paired else runs, notion, panel[1], part)
+        axes.set_title(f"{title(panel, brief=True)}: {notion.upper()}", fontsize=10)
+        what = "share of the unfair model's" if panel[1] == BOTH else notion.upper()
         axes.set_xlabel(what, fontsize=9)
-    for axes in grid[:, 0]:
-        axes.set_ylabel(f"AUC ({part})", fontsize=9)
+        if paired:
+            axes.set_ylabel(f"AUC ({part}) less the unfair model's", fontsize=8)
+        elif not column:
+            axes.set_ylabel(f"AUC ({part})", fontsize=9)
     shown_in = [axes.get_legend_handles_labels() for axes in grid.flat]
     handles = {text: handle for pair in shown_in for handle, text in zip(*pair)}
     figure.legend(
@@ -70,6 +68,13 @@ def draw_curves(frame: pd.DataFrame, protocol: str, part: str) -> Figure:
     )
     figure.suptitle(what, fontsize=10)
     return figure
+
+
+def _paired(runs: pd.DataFrame) -> pd.DataFrame:
+    """Subtract from each AUC that of the unfair model of its split."""
+    aucs = ["train_auc", "test_auc"]
+    free = select(runs, method="unfair").set_index("split")[aucs]
+    return runs.assign(**{name: runs[name] - runs["split"].map(free[name]) for name in aucs})
 
 
 def _draw_panel(axes: Axes, runs: pd.DataFrame, notion: str, attribute: str, part: str) -> None:
@@ -88,10 +93,11 @@ def _draw_panel(axes: Axes, runs: pd.DataFrame, notion: str, attribute: str, par
         axes.plot(path[x], path[y], line, color=colour, lw=1.2, alpha=0.8)
         axes.plot(means[x], means[y], line + marker, color=colour, ms=4, lw=1.2, label=label)
         for _, group in own.groupby("alpha"):
-            if len(group) > 1:
+            if len(group) >= INTERVAL:
                 axes.add_patch(_ellipse(group[x].to_numpy(), group[y].to_numpy(), colour))
-    splits = runs[runs["method"] == "otf"]["split"].nunique()
-    axes.text(0.98, 0.03, f"{splits}", transform=axes.transAxes, ha="right", fontsize=7)
+    counts = shown_splits(runs, notion)
+    splits = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else f"{max(counts)}"
+    axes.text(0.98, 0.03, splits, transform=axes.transAxes, ha="right", fontsize=7)
     axes.margins(0.08)
     axes.tick_params(labelsize=8)
     axes.spines[["top", "right"]].set_visible(False)
@@ -103,6 +109,12 @@ def _draw_panel(axes: Axes, runs: pd.DataFrame, notion: str, attribute: str, par
         axes.set_ylim(
             max(low, min(heights) - 0.5 * reach), min(high, max(heights) + max(0.15 * reach, 2e-3))
         )
+
+
+def shown_splits(runs: pd.DataFrame, notion: str) -> set[int]:
+    """Return in how many splits the methods of a panel were run."""
+    counts = {shown(runs, method, notion)["split"].nunique() for method in STYLES}
+    return counts - {0} or {0}
 
 
 def _ellipse(x: np.ndarray, y: np.ndarray, colour: str) -> Ellipse:
@@ -117,22 +129,30 @@ def _ellipse(x: np.ndarray, y: np.ndarray, colour: str) -> Ellipse:
 
 
 def draw_postprocess(frame: pd.DataFrame) -> Figure:
-    """Draw the three costs and PDP by epoch: mean over seeds and its one-sigma band."""
+    """Draw the adjusted cost, what it is the difference of, and PDP by epoch.
+
+    Each is a mean over seeds with its one-sigma band. The adjusted cost is positive, and has a
+    logarithmic axis; the smooth and the relaxed cost hold an entropy, and may be negative.
+    """
     runs = select(frame, experiment="postprocess", protocol="paper")
-    figure = Figure(figsize=(8.4, 3.4), layout="constrained")
-    costs, violation = figure.subplots(1, 2)
+    figure = Figure(figsize=(11, 3.4), layout="constrained")
+    adjusted, costs, violation = figure.subplots(1, 3)
     epochs = np.arange(1, 2 * POSTPROCESS_EPOCHS + 1)
-    colours = {"smooth": "#d9822b", "relaxed": "#7b5ea7", "adjusted": "#2f6db5"}
-    for name, colour in colours.items():
-        _band(costs, epochs, np.array(runs[name].tolist()), colour, name)
-    costs.set_yscale("symlog", linthresh=1e-6)
+    series = {
+        name: np.array(runs[name].tolist()) for name in ("smooth", "relaxed", "adjusted", "pdp")
+    }
+    adjusted.set_yscale("log")
+    _band(adjusted, epochs, series["adjusted"], "#2f6db5", "adjusted")
+    adjusted.set(xlabel="epoch", ylabel="adjusted cost per person (mean over batches)")
+    for name, colour in {"smooth": "#d9822b", "relaxed": "#7b5ea7"}.items():
+        _band(costs, epochs, series[name], colour, name)
     costs.set(xlabel="epoch", ylabel="cost per person (mean over batches)")
     costs.legend(frameon=False)
-    _band(violation, epochs, np.array(runs["pdp"].tolist()), "#2f6db5", "PDP violation")
+    _band(violation, epochs, series["pdp"], "#2f6db5", "PDP violation")
     violation.set(xlabel="epoch", ylabel="PDP violation (train)", ylim=(0, None))
     violation.text(POSTPROCESS_EPOCHS + 1.5, 0.15, "penalty alone from here", fontsize=8)
     figure.suptitle(f"Post-processing: mean and one sigma of {len(runs)} seeds", fontsize=10)
-    for axes in (costs, violation):
+    for axes in (adjusted, costs, violation):
         axes.axvline(POSTPROCESS_EPOCHS + 0.5, color="#8a94a0", lw=1, ls="--")
         axes.spines[["top", "right"]].set_visible(False)
     return figure
@@ -141,7 +161,10 @@ def draw_postprocess(frame: pd.DataFrame) -> Figure:
 def _band(axes: Axes, x: np.ndarray, series: np.ndarray, colour: str, label: str) -> None:
     mean, sigma = series.mean(0), series.std(0, ddof=1 if len(series) > 1 else 0)
     axes.plot(x, mean, color=colour, lw=1.5, label=label)
-    axes.fill_between(x, mean - sigma, mean + sigma, color=colour, alpha=0.2, lw=0)
+    low = mean - sigma
+    if axes.get_yscale() == "log":  # the band of a mean that is smaller than its sigma ends there
+        low = np.maximum(low, 0.1 * mean)
+    axes.fill_between(x, low, mean + sigma, color=colour, alpha=0.2, lw=0)
 
 
 def draw_violins(frame: pd.DataFrame) -> Figure:
@@ -185,6 +208,8 @@ Drawing = tuple[str, Callable[[], Figure]]  # the caption of a figure, and what 
 def drawings(frame: pd.DataFrame) -> dict[str, Drawing]:
     """Return the figures that the results allow, by name."""
     found: dict[str, Drawing] = {}
+    if len(select(frame, experiment="curves", protocol="full", method="otf", notion="peo")):
+        found["poster"] = POSTER, partial(draw_poster, frame)
     for protocol, whose in (("full", "Full protocol"), ("paper", "The paper's protocol")):
         own = select(frame, experiment="curves", protocol=protocol)
         if any(len(panel_runs(own, panel)) for panel in PANELS):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -10,17 +11,37 @@ import pandas as pd
 from otfair.reproduction._plan import COLUMNS
 from otfair.reproduction._store import Result
 
-# Dataset, attribute by which violations are judged, columns that penalties were trained on. By two
-# attributes together it is the larger of the shares that are left of the unfair model's violations.
+# Two attributes together: the larger of the shares that are left of the unfair model's violations,
+# and the larger of the violations themselves.
+TOGETHER = ("sex", "race")
+BOTH, LARGER = "sex+race", "larger"
+# Dataset, attribute by which violations are judged, columns that penalties were trained on.
 Panel = tuple[str, str, tuple[str, ...]]
 PANELS: tuple[Panel, ...] = tuple(
     (dataset, attribute, columns)
     for dataset, runs in COLUMNS.items()
     for columns in runs
-    for attribute in dict.fromkeys((*columns, "+".join(columns)))
+    for attribute in (*columns, *((BOTH, LARGER) if columns == TOGETHER else ()))
 )
 PANEL_OF = {panel[:2]: panel for panel in PANELS}
-BOTH = "sex+race"
+TITLES = {BOTH: "larger share of sex and race", LARGER: "larger violation of sex and race"}
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A way in which OTF was trained, by which the claims are judged."""
+
+    name: str
+    title: str
+    protocol: str
+    method: str
+
+
+SETUPS = (
+    Setup("published", "published method", "paper", "coordinate"),
+    Setup("paper", "paper's protocol, converged duals", "paper", "otf"),
+    Setup("full", "full protocol", "full", "otf"),
+)
 
 
 def select(frame: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
@@ -37,11 +58,12 @@ def to_frame(results: Iterable[Result]) -> pd.DataFrame:
     keys = ["dataset", "protocol", "split"]
     free = select(frame, method="unfair", experiment="curves")
     for name in [f"{part}_{notion}" for part in ("train", "test") for notion in ("pdp", "peo")]:
-        each = [f"{name}_{attribute}" for attribute in BOTH.split("+")]
+        each = [f"{name}_{attribute}" for attribute in TOGETHER]
         if set(each) <= set(frame):
             unfair = frame[keys].merge(free[[*keys, *each]], on=keys, how="left")[each]
             shares = frame[each].to_numpy(float) / unfair.to_numpy(float)
             frame[f"{name}_{BOTH}"] = shares.max(axis=1)
+            frame[f"{name}_{LARGER}"] = frame[each].to_numpy(float).max(axis=1)
     return frame
 
 
@@ -66,6 +88,7 @@ def shown(runs: pd.DataFrame, method: str, notion: str) -> pd.DataFrame:
     return select(own, notion=notion) if method not in ("unfair", "barycenter") else own
 
 
-def title(panel: Panel) -> str:
+def title(panel: Panel, brief: bool = False) -> str:
     """Name a panel."""
-    return f"{panel[0].capitalize()}, {panel[1].replace('+', ' and ')}"
+    attribute = TITLES.get(panel[1], panel[1])
+    return f"{panel[0].capitalize()}, {attribute.split(' of ')[0] if brief else attribute}"

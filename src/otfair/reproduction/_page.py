@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,20 @@ from otfair.reproduction._claims import (
     INTERVAL,
     SHARES,
     Difference,
-    at,
     compare,
     curve,
     difference,
     mean_difference,
 )
-from otfair.reproduction._figures import STYLES, drawings
-from otfair.reproduction._frames import BOTH, PANEL_OF, PANELS, select, title, to_frame
+from otfair.reproduction._figures import drawings
+from otfair.reproduction._frames import PANELS, SETUPS, Setup, select, title, to_frame
 from otfair.reproduction._store import Result
+from otfair.reproduction._styles import STYLES
+from otfair.reproduction._summary import multiplicity, summary
 from otfair.reproduction._train import OTF_SCALE
-from otfair.reproduction._verdicts import CLAIMS, UNKNOWN, Evidence, by_epsilon
+from otfair.reproduction._verdicts import CLAIMS, MARGIN, UNKNOWN, Evidence, by_epsilon
+
+MARGINS = (0.0, 0.001, 0.002, 0.005)  # by which it is shown what the margin decides
 
 
 @dataclass(frozen=True)
@@ -56,60 +59,102 @@ def page(results: list[Result], figures: str = ".") -> str:
     frame = to_frame(results)
     evidence = Evidence.of(frame)
     protocols = [p for p in ("full", "paper") if (frame["protocol"] == p).any()]
+    ran = set(zip(frame["protocol"], frame["method"]))
+    setups = [s for s in SETUPS if (s.protocol, s.method) in ran]
+    claims = {text: {s.name: judge(evidence, s) for s in setups} for text, judge in CLAIMS.items()}
     template = templates("otfair.reproduction", escape=False).get_template("results.md")
     return template.render(
         runs=len(results),
         dates=sorted({r.finished[:10] for r in results if r.finished}),
-        versions=sorted({f"{k} {v}" for r in results for k, v in r.versions.items()}),
+        versions=sorted(
+            {f"{k} {v}" for r in results for k, v in r.versions.items() if k != "commit"}
+        ),
         protocols=protocols,
-        claims=[
-            (text, {p: judge(evidence, p) for p in protocols}) for text, judge in CLAIMS.items()
-        ],
+        setups=setups,
+        claims=claims,
         unknown=UNKNOWN,
+        margin=MARGIN,
+        summary=summary(frame, evidence, claims),
+        margins=_margins(evidence, setups),
         figures={f"{figures}/{name}.png": text for name, (text, _) in drawings(frame).items()},
-        comparisons={key: _compared(t) for key, t in evidence.tables.items() if len(t)},
+        comparisons={
+            f"{s.title}, {part} set": _compared(evidence.tables[s.name, part])
+            for s, part in product(setups, ("test", "train"))
+            if len(evidence.tables[s.name, part])
+        },
+        multiplicity=multiplicity(evidence),
+        others=_against(frame, {"otf": ("norm2", "correlation")}, ("full",)),
+        commits=_commits(results),
         counts=_counts(frame),
         commands=_commands(frame),
         scales=OTF_SCALE,
         full_minutes=_minutes(frame),
         converged=_converged(frame),
-        published=_published(frame),
+        published=_against(frame, {"otf": ("coordinate",)}, ("paper",)),
         protocols_compared=_protocols(frame),
         costs=_costs(frame),
         smoothing=_smoothing(evidence),
-        by_attribute=_by_attribute(frame),
+        by_attribute=_against(
+            frame, {"otf_attributes": ("otf", "norm", "norm2", "correlation")}, ("full", "paper")
+        ),
     )
 
 
 def _compared(table: pd.DataFrame) -> Table:
-    words = {"notion": table["notion"].str.upper(), "against": table["against"].str.capitalize()}
+    names = {method: style[0] for method, style in STYLES.items()}
+    words = {"notion": table["notion"].str.upper(), "against": table["against"].map(names)}
     head = ["dataset, attribute", "notion", "against", "splits"]
     return _by_share(table.assign(**words), ["panel", "notion", "against", "ran"], head)
 
 
-def _by_attribute(frame: pd.DataFrame) -> dict[str, Table]:
-    """Compare one OTF for each attribute with one for all, and with the norm."""
+def _against(
+    frame: pd.DataFrame, compared: dict[str, tuple[str, ...]], protocols: tuple[str, ...]
+) -> dict[str, Table]:
+    """Compare methods with others, by protocol and part; only where both were run."""
     out = {}
-    for protocol, part in product(("full", "paper"), ("test", "train")):
-        table = compare(frame, protocol, part, "otf_attributes", ("otf", "norm"))
+    for protocol, part, (mine, others) in product(protocols, ("test", "train"), compared.items()):
+        table = compare(frame, protocol, part, mine, others)
         if len(table):
-            names = {"otf": "OTF, one for all", "norm": "Norm"}
-            words = {"notion": table["notion"].str.upper(), "against": table["against"].map(names)}
-            head = ["dataset, attribute", "notion", "against", "splits"]
-            shown = _by_share(table.assign(**words), ["panel", "notion", "against", "ran"], head)
-            out[f"{protocol} protocol, {part} set"] = shown
+            out[f"{protocol} protocol, {part} set"] = _compared(table)
     return out
+
+
+def _margins(evidence: Evidence, setups: Sequence[Setup]) -> Table:
+    """Tabulate how the verdicts on the first five claims depend on the margin."""
+    rows = []
+    for number, (setup, judge) in enumerate(product(setups, list(CLAIMS.values())[:5])):
+        found = [judge(replace(evidence, margin=margin), setup) for margin in MARGINS]
+        if any(v.word != UNKNOWN for v in found):
+            cells = [f"{v.word}, {v.count}" if v.count else v.word for v in found]
+            rows.append([setup.title, number % 5 + 1, *cells])
+    return Table(["", "claim", *(f"{margin:g}" for margin in MARGINS)], rows)
+
+
+def _commits(results: list[Result]) -> Table:
+    """Tabulate by which commit of the package runs were made; older runs do not say."""
+    rows = [
+        (r.versions.get("commit", "before runs named it"), r.run.protocol, r.run.method, r.finished)
+        for r in results
+    ]
+    frame = pd.DataFrame(rows, columns=["commit", "protocol", "method", "finished"])
+    out = []
+    for (commit, protocol), own in frame.groupby(["commit", "protocol"]):
+        methods = ", ".join(STYLES[m][0] for m in STYLES if m in set(own["method"]))
+        dates = sorted({text[:10] for text in own["finished"]})
+        out.append(
+            [commit, protocol, methods, len(own), " to ".join(dict.fromkeys([dates[0], dates[-1]]))]
+        )
+    return Table(["commit", "protocol", "methods", "runs", "made"], out)
 
 
 def _smoothing(evidence: Evidence) -> dict[str, Table]:
     """Tabulate how the AUC of epsilon 1e-3 compares with that of others."""
     out = {}
-    for protocol, method in (("full", "otf"), ("paper", "otf"), ("paper", "coordinate")):
-        table = by_epsilon(evidence, protocol, method)
+    for setup in SETUPS:
+        table = by_epsilon(evidence, setup)
         if len(table):
             table["ran"] = max(d.splits for d in table["difference"])
-            what = f"{protocol} protocol{', published ascent' * (method == 'coordinate')}"
-            out[what] = _by_share(table, ["epsilon"], ["epsilon 1e-3 against"])
+            out[setup.title] = _by_share(table, ["epsilon"], ["epsilon 1e-3 against"])
     return out
 
 
@@ -166,26 +211,6 @@ def _converged(frame: pd.DataFrame) -> dict[str, tuple[int, int]]:
     own = select(frame, protocol="full").reindex(columns=["method", "converged"]).dropna()
     settled = own["converged"].astype(bool).groupby(own["method"])
     return {STYLES[str(method)][0]: (int(each.sum()), len(each)) for method, each in settled}
-
-
-def _published(frame: pd.DataFrame) -> Table:
-    """Tabulate the published ascent, and OTF with converged duals at the same share, on Adult."""
-    frame = select(frame, protocol="paper", dataset="adult")
-    runs = select(frame, experiment="curves", split=0)
-    panel, rows = PANEL_OF["adult", BOTH], []
-    by = {(r["method"], r["notion"], r["alpha"], r["sweeps"]): r for r in runs.to_dict("records")}
-    for notion, alpha in product(("pdp", "peo"), (0.1, 0.5, 0.9)):
-        x, cells = f"test_{notion}_{BOTH}", []
-        own = curve(frame, panel, notion, "otf", protocol="paper")
-        for sweeps in (100, 1):
-            if found := by.get(("coordinate", notion, alpha, sweeps)):
-                same = at(own, 0, x, "test_auc", found[x])
-                there = "-" if np.isnan(same) else f"{same:.4f}"
-                cells += [f"{found[x]:.0%}, {found['test_auc']:.4f}", there]
-        if len(cells) == 4:
-            rows.append([notion.upper(), f"{alpha:g}", *cells])
-    head = ["notion", "alpha", "up to 100 sweeps", "OTF there", "one sweep", "OTF there"]
-    return Table(head, rows)
 
 
 def _protocols(frame: pd.DataFrame) -> Table:

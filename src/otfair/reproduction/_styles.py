@@ -1,0 +1,20 @@
+"""How methods are named and drawn: a title, a colour that colour-blind people see, a marker."""
+
+from __future__ import annotations
+
+STYLES = {
+    "unfair": ("Unfair", "#000000", "s"),
+    "barycenter": ("Barycenter", "#cc79a7", "^"),
+    "norm": ("Norm", "#e69f00", "D"),
+    "norm2": ("Norm, p = 2", "#d55e00", "d"),
+    "correlation": ("Largest correlation", "#8a94a0", "x"),
+    "otf": ("OTF", "#0072b2", "o"),
+    "otf_attributes": ("OTF per attribute", "#56b4e9", "s"),
+    "coordinate": ("OTF, published method", "#009e73", "v"),
+}
+LINES = {
+    "barycenter": ":", "norm": "--", "norm2": "--", "correlation": ":", "otf": "-",
+    "otf_attributes": "-", "coordinate": "-.",
+}  # fmt: skip
+# Splits differ more than methods do: drawn is AUC less that of the unfair model of the split.
+PAIRED = {"bank", "diabetes"}
