@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -131,15 +130,19 @@ def compare(
     others: tuple[str, ...] = ("norm", "barycenter"),
 ) -> pd.DataFrame:
     """Compare a method with others, OTF with the baselines, in every panel, notion and share."""
-    frame = _curves(frame, protocol)
-    panels = {panel: panel_runs(frame, panel) for panel in PANELS}
-    rows = []
-    for panel, notion, other in product(PANELS, ("pdp", "peo"), others):
-        x, y = f"{part}_{notion}_{panel[1]}", f"{part}_auc"
-        own, theirs = (_curve(panels[panel], notion, method) for method in (mine, other))
-        ran = {*select(own, method=mine)["split"]} & {*select(theirs, method=other)["split"]}
-        where = f"{title(panel)}, {notion.upper()}, against {other.capitalize()}"
-        for share in SHARES if ran else ():
-            found = difference(own, theirs, own, x, y, share)
-            rows.append((*panel[:2], notion, other, share, found, len(ran), title(panel), where))
+    frame, rows = _curves(frame, protocol), []
+    for panel in PANELS:
+        runs = panel_runs(frame, panel)
+        known = [other for other in others if {mine, other} <= {*runs["method"]}]
+        for notion in ("pdp", "peo") if known else ():
+            x, y = f"{part}_{notion}_{panel[1]}", f"{part}_auc"
+            own = _curve(runs, notion, mine)
+            for other in known:
+                theirs = _curve(runs, notion, other)
+                mutual = (select(c, method=m)["split"] for c, m in ((own, mine), (theirs, other)))
+                ran = len(set.intersection(*map(set, mutual)))
+                where = f"{title(panel)}, {notion.upper()}, against {other.capitalize()}"
+                for share in SHARES if ran else ():
+                    found = difference(own, theirs, own, x, y, share)
+                    rows.append((*panel[:2], notion, other, share, found, ran, title(panel), where))
     return pd.DataFrame(rows, columns=COMPARED)
