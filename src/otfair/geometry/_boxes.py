@@ -29,7 +29,6 @@ LEAF = 32  # people in a box that is not divided
 LEAST_PAIRS = 2**27  # of rows and places, below which all pairs take about a second
 TRIED = 64  # rows by which it is told whether boxes pay
 PAYS = 2.0  # by which boxes and people visited must be fewer than all people
-MOST_COPIED = 2**30  # bytes of places that are put in the order of the tree
 PIECES = 128  # of the rows, at which threads work
 ACCURACY = 1e-3  # share of epsilon by which soft distances may be off
 LEAST_SHARE = 1e-7  # of what goes to a type, that its far places may have together
@@ -57,28 +56,14 @@ class Boxes:
         self.metric, _kernels = metric, self._kernels
         self._kind = _kernels.SUM if not metric.squares else _kernels.SQUARE
         self._kind = _kernels.ROOT if metric.root else self._kind
-        edges = np.searchsorted(types, np.arange(count + 1)).tolist()
+        edges = np.searchsorted(types, np.arange(count + 1))
         self.order = np.arange(len(points))  # (u,) the places as they are in the tree
-        parts: list[tuple[np.ndarray, ...]] = []
-        roots = [0]
-        for a, b in pairwise(edges):
-            roots.append(roots[-1])
-            if b > a:
-                own = self.order[a:b]  # a view, which is put in order
-                start, stop = _kernels.grow(metric.places, points, own, LEAF)
-                after, low, high = _kernels.surround(metric.places, points, own, start, stop)
-                parts.append((start + a, stop + a, after + roots[-1], low, high))
-                roots[-1] += len(start)
-        nodes = (np.concatenate(part) for part in zip(*parts))
-        self._there, self._people = metric.places, points[self.order]
+        self._tree = _kernels.Tree(
+            *_kernels.grow(metric.places, points, self.order, edges, LEAF, metric.places.min(0), metric.places.max(0))
+        )
         self._weight = weight[self.order]
-        if metric.places[0].nbytes * len(points) <= MOST_COPIED:  # who are near lie side by side
-            self._there, self._people = metric.places[self._people], np.arange(len(points))
-        self._tree = (np.array(roots), *nodes)
-        some = [weight[a:b] for a, b in pairwise(edges)]
-        # Logs of the weight of each type, and of its least one.
-        self._all = np.array([math.log(w.sum()) if len(w) else 0.0 for w in some])
-        self._least = np.array([math.log(w.min()) if len(w) else 0.0 for w in some])
+        total = np.add.reduceat(np.append(weight, 0.0), edges[:-1])
+        self._all = np.log(np.where(edges[1:] > edges[:-1], total, 1.0))  # (K,)
 
     @property
     def _kernels(self) -> Any:
@@ -94,7 +79,7 @@ class Boxes:
 
     def pay(self, rows: np.ndarray, epsilon: float) -> bool:
         """Whether boxes are sooner than all pairs, by a few of the rows, (r,)."""
-        return bool(PAYS * self.visits(rows, epsilon, TRIED) < len(self._people))
+        return bool(PAYS * self.visits(rows, epsilon, TRIED) < len(self.order))
 
     def soft(self, rows: np.ndarray, epsilon: float, verbose: bool = False) -> Tensor:
         """Soft distances of rows (r,) to each type, over epsilon, (K, r)."""
@@ -122,20 +107,11 @@ class Boxes:
         return torch.as_tensor(np.concatenate(means, 1)), torch.as_tensor(received)
 
     def _soft(self, rows: np.ndarray, epsilon: float) -> tuple[np.ndarray, int]:
-        far = self._all - self._least - math.log(ACCURACY)
+        far = self._all - math.log(ACCURACY)
         out = np.empty((len(far), len(rows)))
         places, factor = self.metric.places, self.metric.factor / epsilon
         visits = self._kernels.soft_pass(
-            places,
-            rows,
-            self._there,
-            self._people,
-            self._weight,
-            *self._tree,
-            far,
-            self._kind,
-            factor,
-            out,
+            places, rows, self._weight, self._tree, far, self._kind, factor, out
         )
         return out, visits
 
@@ -144,7 +120,7 @@ class Boxes:
         where = np.empty(out.shape, dtype=np.int64)
         places, factor = self.metric.places, self.metric.factor
         visits = self._kernels.nearest_pass(
-            places, rows, self._there, self._people, *self._tree, self._kind, factor, out, where
+            places, rows, self._tree, self._kind, factor, out, where
         )
         return out, where, visits
 
@@ -155,8 +131,7 @@ class Boxes:
         mean, received = np.empty((len(far), len(rows))), np.zeros_like(self._weight)
         places, factor = self.metric.places, self.metric.factor / epsilon
         self._kernels.share_pass(
-            places, rows, self._there, self._people, self._weight, *self._tree, far, self._kind,
-            factor,
+            places, rows, self._weight, self._tree, far, self._kind, factor,
             np.ascontiguousarray(soft), np.ascontiguousarray(mass), mean, received,
         )  # fmt: skip
         return mean, received
