@@ -12,9 +12,8 @@ import logging
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -23,6 +22,7 @@ from torch import Tensor
 from otfair._io.progress import track
 from otfair._io.threads import shared
 
+Result = TypeVar("Result")
 logger = logging.getLogger(__name__)
 
 LEAF = 32  # people in a box that is not divided
@@ -56,14 +56,17 @@ class Boxes:
         self.metric, _kernels = metric, self._kernels
         self._kind = _kernels.SUM if not metric.squares else _kernels.SQUARE
         self._kind = _kernels.ROOT if metric.root else self._kind
+        self.order = np.arange(len(points))  # (u,) the places as they are in the trees
         edges = np.searchsorted(types, np.arange(count + 1))
-        self.order = np.arange(len(points))  # (u,) the places as they are in the tree
-        self._tree = _kernels.Tree(
-            *_kernels.grow(metric.places, points, self.order, edges, LEAF, metric.places.min(0), metric.places.max(0))
-        )
+        self._parts = [slice(a, b) for a, b in pairwise(edges.tolist())]  # of each type
+        people, box = points.copy(), (metric.places.min(0), metric.places.max(0))
+
+        def grow(part: slice) -> Any:
+            own = people[part], self.order[part]  # views, which are put in order
+            return len(own[0]) and _kernels.Tree(*_kernels.grow(metric.places, *own, *box, LEAF))
+
+        self._trees = list(shared(grow, self._parts))  # 0 for a type without people
         self._weight = weight[self.order]
-        total = np.add.reduceat(np.append(weight, 0.0), edges[:-1])
-        self._all = np.log(np.where(edges[1:] > edges[:-1], total, 1.0))  # (K,)
 
     @property
     def _kernels(self) -> Any:
@@ -74,8 +77,13 @@ class Boxes:
     def visits(self, rows: np.ndarray, epsilon: float, tried: int) -> float:
         """Return how many boxes and people a row meets, on average, by a few of the rows, (r,)."""
         some = rows[np.linspace(0, len(rows) - 1, min(tried, len(rows))).astype(np.int64)]
-        visits = self._soft(some, epsilon)[1] if epsilon else self._nearest(some)[2]
-        return visits / len(some)
+        out = np.empty(len(some))
+        where = np.empty(len(some), dtype=np.int64)
+        found = (
+            self._soft(k, some, epsilon, out) if epsilon else self._nearest(k, some, out, where)
+            for k, tree in enumerate(self._trees) if tree
+        )  # fmt: skip
+        return sum(found) / len(some)
 
     def pay(self, rows: np.ndarray, epsilon: float) -> bool:
         """Whether boxes are sooner than all pairs, by a few of the rows, (r,)."""
@@ -83,13 +91,19 @@ class Boxes:
 
     def soft(self, rows: np.ndarray, epsilon: float, verbose: bool = False) -> Tensor:
         """Soft distances of rows (r,) to each type, over epsilon, (K, r)."""
-        found = _by_pieces(partial(self._soft, epsilon=epsilon), rows, verbose=verbose)
-        return torch.as_tensor(np.concatenate([out for out, _ in found], 1))
+        out = np.full((len(self._trees), len(rows)), np.inf)
+        work = lambda k, piece: self._soft(k, rows[piece], epsilon, out[k, piece])
+        for _ in self._by_pieces(work, len(rows), verbose):
+            pass
+        return torch.as_tensor(out)
 
     def nearest(self, rows: np.ndarray, verbose: bool = False) -> tuple[Tensor, Tensor]:
         """Least costs of rows (r,) to each type, and the places where they are, (K, r) each."""
-        found = list(_by_pieces(self._nearest, rows, verbose=verbose))
-        out, where = (np.concatenate([part[k] for part in found], 1) for k in (0, 1))
+        out = np.full((len(self._trees), len(rows)), np.inf)
+        where = np.zeros(out.shape, dtype=np.int64)
+        work = lambda k, piece: self._nearest(k, rows[piece], out[k, piece], where[k, piece])
+        for _ in self._by_pieces(work, len(rows), verbose):
+            pass
         return torch.as_tensor(out), torch.as_tensor(self.order[where])
 
     def shares(
@@ -99,42 +113,44 @@ class Boxes:
 
         `soft` (K, r) are the distances over epsilon, `mass` (K, r) is what rows send.
         """
-        found = _by_pieces(partial(self._shares, epsilon=epsilon), rows, soft, mass)
-        received, means = np.zeros_like(self._weight), []
-        for mean, part in found:
-            received[self.order] += part
-            means.append(mean)
-        return torch.as_tensor(np.concatenate(means, 1)), torch.as_tensor(received)
+        mean, received = np.zeros(soft.shape), np.zeros_like(self._weight)
 
-    def _soft(self, rows: np.ndarray, epsilon: float) -> tuple[np.ndarray, int]:
-        far = self._all - math.log(ACCURACY)
-        out = np.empty((len(far), len(rows)))
-        places, factor = self.metric.places, self.metric.factor / epsilon
-        visits = self._kernels.soft_pass(
-            places, rows, self._weight, self._tree, far, self._kind, factor, out
-        )
-        return out, visits
+        def work(k: int, piece: slice) -> tuple[int, np.ndarray]:
+            got, weight = np.zeros_like(self._weight[self._parts[k]]), self._weight[self._parts[k]]
+            far = math.log(weight.sum() / LEAST_SHARE)
+            self._kernels.share_pass(
+                *self._of(k, rows[piece], epsilon), weight, far, soft[k, piece].copy(),
+                mass[k, piece].copy(), mean[k, piece], got,
+            )  # fmt: skip
+            return k, got
 
-    def _nearest(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-        out = np.empty((len(self._all), len(rows)))
-        where = np.empty(out.shape, dtype=np.int64)
-        places, factor = self.metric.places, self.metric.factor
-        visits = self._kernels.nearest_pass(
-            places, rows, self._tree, self._kind, factor, out, where
-        )
-        return out, where, visits
+        for k, got in self._by_pieces(work, len(rows)):
+            received[self.order[self._parts[k]]] += got
+        return torch.as_tensor(mean), torch.as_tensor(received)
 
-    def _shares(
-        self, rows: np.ndarray, soft: np.ndarray, mass: np.ndarray, epsilon: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        far = self._all - math.log(LEAST_SHARE)
-        mean, received = np.empty((len(far), len(rows))), np.zeros_like(self._weight)
-        places, factor = self.metric.places, self.metric.factor / epsilon
-        self._kernels.share_pass(
-            places, rows, self._weight, self._tree, far, self._kind, factor,
-            np.ascontiguousarray(soft), np.ascontiguousarray(mass), mean, received,
-        )  # fmt: skip
-        return mean, received
+    def _of(self, k: int, rows: np.ndarray, epsilon: float = 1.0) -> tuple[Any, ...]:
+        factor = self.metric.factor / epsilon
+        return self.metric.places, rows, self._trees[k], self._kind, factor
+
+    def _soft(self, k: int, rows: np.ndarray, epsilon: float, out: np.ndarray) -> int:
+        weight = self._weight[self._parts[k]]
+        far = math.log(weight.sum() / ACCURACY)
+        return self._kernels.soft_pass(*self._of(k, rows, epsilon), weight, far, out)
+
+    def _nearest(self, k: int, rows: np.ndarray, out: np.ndarray, where: np.ndarray) -> int:
+        visits = self._kernels.nearest_pass(*self._of(k, rows), out, where)
+        where += self._parts[k].start
+        return visits
+
+    def _by_pieces(
+        self, work: Callable[[int, slice], Result], count: int, verbose: bool = False
+    ) -> Iterator[Result]:
+        """Do work on pieces of so many rows, for each type that has people."""
+        types = [k for k, tree in enumerate(self._trees) if tree]
+        ends = np.linspace(0, count, max(1, PIECES // max(1, len(types))) + 1).astype(int).tolist()
+        pieces = [(k, slice(a, b)) for k in types for a, b in pairwise(ends) if b > a]
+        found = shared(lambda piece: work(*piece), pieces)
+        return iter(track(found, "distances", len(pieces), verbose=verbose, leave=False))
 
 
 def boxes_of(
@@ -148,13 +164,3 @@ def boxes_of(
         logger.info("all pairs of %d and %d people: Numba would save time", len(rows), len(points))
         return None
     return Boxes(metric, points, types, weight, count)
-
-
-def _by_pieces(
-    work: Callable[..., Any], rows: np.ndarray, *by_row: np.ndarray, verbose: bool = False
-) -> Iterator[Any]:
-    """Do work on pieces of the rows, (r,) and (K, r)."""
-    ends = np.linspace(0, len(rows), PIECES + 1).astype(int)
-    pieces = [slice(a, b) for a, b in pairwise(ends) if b > a]
-    found = shared(lambda p: work(rows[p], *(x[:, p] for x in by_row)), pieces)
-    return iter(track(found, "distances", len(pieces), verbose=verbose, leave=False))
