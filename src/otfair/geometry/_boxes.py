@@ -25,7 +25,7 @@ from otfair._io.threads import shared
 Result = TypeVar("Result")
 logger = logging.getLogger(__name__)
 
-LEAF = 32  # people in a box that is not divided
+LEAF = 64  # people in a box that is not divided
 LEAST_PAIRS = 2**27  # of rows and places, below which all pairs take about a second
 TRIED = 64  # rows by which it is told whether boxes pay
 PAYS = 2.0  # by which boxes and people visited must be fewer than all people
@@ -53,6 +53,8 @@ class Boxes:
     def __init__(
         self, metric: Metric, points: np.ndarray, types: np.ndarray, weight: np.ndarray, count: int
     ) -> None:
+        from otfair.geometry import _tree  # not sooner: it takes an extra
+
         self.metric, _kernels = metric, self._kernels
         self._kind = _kernels.SUM if not metric.squares else _kernels.SQUARE
         self._kind = _kernels.ROOT if metric.root else self._kind
@@ -62,10 +64,13 @@ class Boxes:
         people, box = points.copy(), (metric.places.min(0), metric.places.max(0))
 
         def grow(part: slice) -> Any:
-            own = people[part], self.order[part]  # views, which are put in order
-            return len(own[0]) and _kernels.Tree(*_kernels.grow(metric.places, *own, *box, LEAF))
+            if part.start == part.stop:
+                return None
+            own = people[part]  # views, which are put in order
+            nodes = _tree.grow(metric.places, own, self.order[part], LEAF)
+            return _tree.Tree(*_tree.describe(metric.places, own, *box, *nodes))
 
-        self._trees = list(shared(grow, self._parts))  # 0 for a type without people
+        self._trees = list(shared(grow, self._parts))  # None for a type without people
         self._weight = weight[self.order]
 
     @property
