@@ -71,26 +71,21 @@ def next_leaf(x, node, fixed, bound, waiting, most, tree, kind):  # type: ignore
     seen, found = 0, -1
     while waiting > 0 and found < 0:
         waiting -= 1
-        here, sofar = node[waiting], fixed[waiting]
+        here, own = node[waiting], fixed[waiting]
         if bound[waiting] >= most:
             continue
         if tree.right[here] == 0:
             found = waiting
             continue
-        near, far = here + 1, tree.right[here]
-        near_fixed, near_bound = outside(x, near, sofar, most, tree, kind)
-        far_fixed, far_bound = outside(x, far, sofar, most, tree, kind)
-        seen += 2
-        if near_bound > far_bound:
-            near, near_fixed, near_bound, far, far_fixed, far_bound = (
-                far, far_fixed, far_bound, near, near_fixed, near_bound
-            )  # fmt: skip
-        if far_bound < most:
-            node[waiting], fixed[waiting], bound[waiting] = far, far_fixed, far_bound
-            waiting += 1
-        if near_bound < most:
-            node[waiting], fixed[waiting], bound[waiting] = near, near_fixed, near_bound
-            waiting += 1
+        child, top = tree.right[here], waiting
+        for _ in range(2):
+            node[top], (fixed[top], bound[top]) = child, outside(x, child, own, most, tree, kind)
+            child, top = here + 1, top + 1
+        if bound[waiting] < bound[waiting + 1]:
+            for some in (fixed, bound):
+                some[waiting], some[waiting + 1] = some[waiting + 1], some[waiting]
+            node[waiting], node[waiting + 1] = here + 1, tree.right[here]
+        seen, waiting = seen + 2, waiting + 2
     return found, seen
 
 
@@ -124,11 +119,15 @@ def soft_pass(places, rows, tree, kind, factor, weight, far, out):  # type: igno
     for i in range(len(rows)):
         x, least, total, most = places[rows[i]], np.inf, 0.0, np.inf
         node[0], (fixed[0], bound[0]) = 0, outside(x, 0, 0.0, most, tree, kind)
-        waiting, seen = next_leaf(x, node, fixed, bound, 1, most, tree, kind)
-        while waiting >= 0:
+        waiting = 1
+        while True:
+            waiting, seen = next_leaf(x, node, fixed, bound, waiting, most, tree, kind)
+            visits += seen
+            if waiting < 0:
+                break
             begin = tree.start[node[waiting]]
             size = sums(x, node[waiting], fixed[waiting], tree, kind, found)
-            visits += seen + size
+            visits += size
             for j in range(size):
                 if found[j] < most:
                     cost = cost_of(found[j], kind, factor)
@@ -137,8 +136,6 @@ def soft_pass(places, rows, tree, kind, factor, weight, far, out):  # type: igno
                     total += weight[begin + j] * math.exp(least - cost)
             if total > 0.0:
                 most = sum_of(least - math.log(total) + far, kind, factor)
-            waiting, seen = next_leaf(x, node, fixed, bound, waiting, most, tree, kind)
-        visits += seen
         out[i] = least - math.log(total) if total > 0.0 else np.inf
     return visits
 
@@ -150,16 +147,18 @@ def nearest_pass(places, rows, tree, kind, factor, out, where):  # type: ignore[
     for i in range(len(rows)):
         x, best, who = places[rows[i]], np.inf, 0
         node[0], (fixed[0], bound[0]) = 0, outside(x, 0, 0.0, best, tree, kind)
-        waiting, seen = next_leaf(x, node, fixed, bound, 1, best, tree, kind)
-        while waiting >= 0:
+        waiting = 1
+        while True:
+            waiting, seen = next_leaf(x, node, fixed, bound, waiting, best, tree, kind)
+            visits += seen
+            if waiting < 0:
+                break
             begin = tree.start[node[waiting]]
             size = sums(x, node[waiting], fixed[waiting], tree, kind, found)
-            visits += seen + size
+            visits += size
             for j in range(size):
                 if found[j] < best:
                     best, who = found[j], begin + j
-            waiting, seen = next_leaf(x, node, fixed, bound, waiting, best, tree, kind)
-        visits += seen
         out[i], where[i] = cost_of(best, kind, factor), who
     return visits
 
@@ -178,8 +177,11 @@ def share_pass(  # type: ignore[no-untyped-def]
         x, most = places[rows[i]], sum_of(soft[i] + far, kind, factor)
         mean[i] = 0.0
         node[0], (fixed[0], bound[0]) = 0, outside(x, 0, 0.0, most, tree, kind)
-        waiting, _ = next_leaf(x, node, fixed, bound, 1, most, tree, kind)
-        while waiting >= 0:
+        waiting = 1
+        while True:
+            waiting, _ = next_leaf(x, node, fixed, bound, waiting, most, tree, kind)
+            if waiting < 0:
+                break
             begin = tree.start[node[waiting]]
             size = sums(x, node[waiting], fixed[waiting], tree, kind, found)
             for j in range(size):
@@ -188,4 +190,3 @@ def share_pass(  # type: ignore[no-untyped-def]
                     share = math.exp(soft[i] - cost)
                     mean[i] += weight[begin + j] * share * cost
                     received[begin + j] += share * mass[i]
-            waiting, _ = next_leaf(x, node, fixed, bound, waiting, most, tree, kind)

@@ -71,13 +71,35 @@ def widest(places, people):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def median(values):  # type: ignore[no-untyped-def]
+    """Return the upper median of some values, which are put in another order (quickselect)."""
+    a, b, middle = 0, len(values) - 1, len(values) // 2
+    while a < b:
+        pivot, i, j = values[(a + b) // 2], a, b
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i, j = i + 1, j - 1
+        a, b = (a, j) if middle <= j else (i, b) if middle >= i else (middle, middle)
+    return values[middle]
+
+
+@compiled
 def split(places, people, order, column, step):  # type: ignore[no-untyped-def]
     """Put people with less than the median of a column first; return how many they are."""
-    values = np.array([places[j, column] for j in people])
-    some, least = values[::step], values.min()
-    middle = np.partition(some, len(some) // 2)[len(some) // 2]
+    values, least = np.empty(len(people)), np.inf
+    for j in range(len(people)):
+        values[j] = places[people[j], column]
+        least = min(least, values[j])
+    middle = median(values[::step].copy())
     if middle == least:  # half of them are equal: these go left, the others right
-        middle = values[values > least].min()
+        middle = np.inf
+        for value in values:
+            middle = min(middle, value) if value > least else middle
     i, j = 0, len(people) - 1
     while i <= j:
         if places[people[i], column] < middle:
@@ -107,8 +129,8 @@ def grow(places, people, order, leaf):  # type: ignore[no-untyped-def]
         if node > parent + 1:
             right[parent] = node
         step, own = (b - a + SAMPLE - 1) // SAMPLE, people[a:b]
-        column = -1 if b - a <= leaf else widest(places, own[::step])
-        if column < 0 and b - a > leaf:  # a sample of whom all are alike
+        column = -1 if b - a <= leaf else widest(places, own[::step].copy())
+        if column < 0 and b - a > leaf and step > 1:  # a sample of whom all are alike
             column = widest(places, own)
         if column >= 0:
             i, cut[node] = a + split(places, own, order[a:b], column, step), column
