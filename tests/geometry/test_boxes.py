@@ -98,6 +98,38 @@ def test_boxes_agree_with_all_pairs(block, monkeypatch):
     assert worst > 0 or block == 1
 
 
+@pytest.mark.parametrize("eps", [1e-9, 1e-3, 1e3])
+@pytest.mark.parametrize("cost", COSTS)
+def test_weights_of_many_decades_and_twins_of_other_types(cost, eps, monkeypatch):
+    # The heaviest may be far away, and count for more than all who are near.
+    rng = np.random.default_rng(0)
+    X = np.hstack([np.eye(7)[rng.integers(7, size=300)], rng.normal(size=(300, 2))])
+    X = np.vstack([X, X])  # twins of the other type
+    types, weight = np.repeat([0, 1], 300), 10.0 ** rng.uniform(-12, 12, 600)
+    cloud = otfair.PointCloud(X, cost=cost)
+    plain = cloud.soft_distances(types, eps, weight)
+    by_boxes(monkeypatch)
+    soft = SoftDistances.of(cloud, plain.columns, eps)
+    assert soft.boxes is not None
+    off = (soft.values - plain.values) / eps
+    assert float(off.abs().max()) <= 1e-3 + 1e-13 / eps  # rounding of the plain pass
+    assert float(NearestDistances.of(cloud, plain.columns).values.max()) == 0.0
+
+
+def test_categories_are_as_near_as_by_all_pairs(monkeypatch):
+    # Of many rare categories the tree is deep, and its leaves are alike in most columns.
+    rng = np.random.default_rng(1)
+    kinds = [np.eye(40)[np.minimum(rng.geometric(0.1, 3000), 40) - 1] for _ in range(3)]
+    X, types = np.hstack([*kinds, rng.normal(size=(3000, 1))]), rng.integers(3, size=3000)
+    cloud = otfair.PointCloud(X)
+    plain, exact = cloud.soft_distances(types, 1e-3), cloud.nearest_distances(types)
+    by_boxes(monkeypatch)
+    soft = SoftDistances.of(cloud, plain.columns, 1e-3)
+    near = NearestDistances.of(cloud, plain.columns)
+    assert float((soft.values - plain.values).abs().max()) <= 1e-6
+    torch.testing.assert_close(near.values, exact.values, rtol=1e-12, atol=1e-15)
+
+
 def test_boxes_are_used_where_they_pay(monkeypatch):
     rng = np.random.default_rng(0)
     near = rng.normal(size=(3000, 2))  # of two features, few are near

@@ -1,8 +1,8 @@
 """Distances to types of people by the boxes that are near, without the square of all pairs.
 
 Maths: docs/derivation.md, section 17. People of each type are put in a tree of boxes. A box is
-left out where even its nearest corner costs so much more than the nearest person of the type that
-all such people together change a soft distance by less than a share of epsilon.
+left out where even its nearest corner costs so much more than the soft distance found so far that
+all such people together change it by less than a share of epsilon.
 """
 
 from __future__ import annotations
@@ -140,10 +140,11 @@ class Boxes:
     def _soft(self, k: int, rows: np.ndarray, epsilon: float, out: np.ndarray) -> int:
         weight = self._weight[self._parts[k]]
         far = math.log(weight.sum() / ACCURACY)
-        return self._kernels.soft_pass(*self._of(k, rows, epsilon), weight, far, out)
+        visits: int = self._kernels.soft_pass(*self._of(k, rows, epsilon), weight, far, out)
+        return visits
 
     def _nearest(self, k: int, rows: np.ndarray, out: np.ndarray, where: np.ndarray) -> int:
-        visits = self._kernels.nearest_pass(*self._of(k, rows), out, where)
+        visits: int = self._kernels.nearest_pass(*self._of(k, rows), out, where)
         where += self._parts[k].start
         return visits
 
