@@ -97,7 +97,7 @@ def ascend(
 ) -> tuple[np.ndarray, Point, float, int]:
     """Levenberg-Marquardt ascent; returns mu, the point there, its residual, evaluations used."""
     problem, gamma = semi.problem, semi.problem.slack
-    unit, eye = problem.total / semi.tau, np.eye(len(mu))
+    unit = problem.total / semi.tau
     processes = problem.processes  # which must not part, by rounding or by their start
     mu = processes.first(mu)
     point = semi.at(mu)
@@ -112,7 +112,8 @@ def ascend(
     while residual > tol and used < budget and delta < MOST_DAMPING:
         if H is None or stale:
             H, stale = semi.curvature(point), False
-        B, r = H + delta * unit * eye, point.r
+        B, r = H.copy(), point.r
+        np.einsum("ii->i", B)[:] += delta * unit
         x = processes.first(proximal_step(B, r + B @ mu, gamma, problem.top, mu))
         step, new = x - mu, semi.at(x)
         used += 1

@@ -19,7 +19,8 @@ from otfair.transport._status import Status
 # at most exp(FAR): none is so small that it would be denormal, and none that matters is cut off.
 LOWEST_SHARE, FAR = -400.0, 250.0
 LEAST_SHARE = 1e-7  # of a single place, that counts in the curvature
-FASTER, MOST_DENSE = 50, 2**25  # a dense product by how much, per entry, and its largest matrix
+# A dense product is so much faster per entry; a sparse one takes as long as so many before it begins.
+FASTER, BEFORE, MOST_DENSE = 50, 2**17, 2**25  # the last is of the largest dense matrix
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Reference:
     shift: np.ndarray  # G'mu / tau by type, (K + a,)
     curvature: np.ndarray | None = None  # minus a Hessian nearby, (d, d)
     own: sp.csr_array | None = None  # p (a, n), of the types that are one place
+    by_person: sp.csc_array | None = None  # the same, (n, a)
     received: Received | None = None  # at a point nearby
 
     def mean(self, values: np.ndarray) -> Vector:
@@ -46,17 +48,12 @@ class Reference:
         if self.own is None:
             return convert_like(values, self.share) @ self.share
         K = len(self.share)
-        return values[..., :K] @ self.share + (self._by_person @ values[..., K:].T).T
-
-    @cached_property
-    def _by_person(self) -> sp.csc_array:  # which takes SciPy longer to make than to use
-        assert self.own is not None
-        return self.own.T
+        return values[..., :K] @ self.share + (self.by_person @ values[..., K:].T).T
 
     def sent(self, mass: Vector) -> np.ndarray:
         """Sum over people of a mass (n,) by share, (K,)."""
         shared = to_numpy(self.share @ mass)
-        return shared if self.own is None else np.append(shared, self.own @ mass)
+        return shared if self.own is None else np.concatenate([shared, self.own @ mass])
 
 
 @dataclass(frozen=True)
@@ -84,6 +81,17 @@ class Point:
         assert own is not None
         data = np.repeat(ratio, np.diff(own.indptr)) * own.data
         return _with_data(own, data / self.total[own.indices])
+
+    def large(self, least: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Shares of single places above a number: place, person and share of each, (p,)."""
+        own, ratio = self.reference.own, self.ratio[len(self.reference.share) :]
+        assert own is not None
+        maybe = own.data > least * self.total.min() / ratio.max(initial=1.0)
+        some = maybe.nonzero()[0]
+        place, person = np.searchsorted(own.indptr, some, "right") - 1, own.indices[some]
+        share = own.data[some] * ratio[place] / self.total[person]
+        large = share > least
+        return place[large], person[large], share[large]
 
     def mean(self, values: np.ndarray) -> Vector:
         """Mean over types, by share, as for a reference."""
@@ -147,11 +155,13 @@ class SemiDual:
         if point.reference.own is None:
             H -= self.problem.processes.sum(to_numpy(rooted @ rooted.T))
         else:  # the rows of places are shares themselves
-            whole = np.diag(np.append(np.zeros(d), f[K:]))
-            whole[:d, :d] = H
-            whole[:d, d:] = V[:d, K:] * f[K:]
+            place, person, share = point.large(LEAST_SHARE)
+            whole = -_squares(rooted, place, person, share * root[person], len(f) - K)
+            whole[:d, :d] += H
+            whole[:d, d:] += V[:d, K:] * f[K:]
             whole[d:, :d] = whole[:d, d:].T
-            H = whole - _squares(rooted, _larger(point.own, LEAST_SHARE, root))
+            np.einsum("ii->i", whole)[d:] += f[K:]
+            H = whole
         return np.asarray(0.5 * (H + H.T) / self.tau)
 
     def _refer(self, shift: np.ndarray) -> Reference:
@@ -171,7 +181,8 @@ class SemiDual:
             total += np.bincount(own.indices, data, len(total))
             own = _with_data(own, data / total[own.indices])
         share /= total
-        return Reference(share, xp.log(total) + top, shift, own=own)
+        by_person = None if own is None else own.T
+        return Reference(share, xp.log(total) + top, shift, own=own, by_person=by_person)
 
 
 def semi_dual_of(
@@ -182,23 +193,25 @@ def semi_dual_of(
     return kind(problem, tau, reference)
 
 
-def _squares(rows: np.ndarray, places: sp.csr_array) -> np.ndarray:
-    """M M' of dense rows (d, n) above sparse ones (a, n), by whichever way is faster."""
-    (a, n), in_column = places.shape, np.bincount(places.indices)
-    if a * n <= MOST_DENSE and FASTER * (in_column @ in_column) > a * a * n:
-        whole = np.concatenate([rows, places.toarray()])
-        return np.asarray(whole @ whole.T)
+def _squares(
+    rows: np.ndarray, place: np.ndarray, person: np.ndarray, share: np.ndarray, a: int
+) -> np.ndarray:
+    """M M' of dense rows (d, n) above a sparse ones with some entries, the faster way."""
+    (d, n), count = rows.shape, np.bincount(person, minlength=rows.shape[1])
+    some = count.nonzero()[0]  # people with entries, of whom there are few
+    if a * len(some) <= MOST_DENSE and a * a * len(some) < FASTER * (BEFORE + count @ count):
+        column = np.zeros(n, dtype=np.int64)
+        column[some] = np.arange(len(some))
+        whole = np.zeros((d + a, len(some)))
+        whole[:d] = rows[:, some]
+        whole[d + place, column[person]] = share
+        out = whole @ whole.T
+        out[:d, :d] = rows @ rows.T
+        return np.asarray(out)
+    places = sp.csr_array((share, (place, person)), (a, n))
     mixed = places @ rows.T
     return np.block([[rows @ rows.T, mixed.T], [mixed, (places @ places.T).toarray()]])
 
 
 def _with_data(matrix: sp.csr_array, data: np.ndarray) -> sp.csr_array:
     return sp.csr_array((data, matrix.indices, matrix.indptr), matrix.shape)
-
-
-def _larger(matrix: sp.csr_array, least: float, factor: np.ndarray) -> sp.csr_array:
-    """Return the entries above a number, times a factor for each column."""
-    some = (matrix.data > least).nonzero()[0]
-    column = matrix.indices[some]
-    ends = np.searchsorted(some, matrix.indptr)
-    return sp.csr_array((matrix.data[some] * factor[column], column, ends), matrix.shape)
