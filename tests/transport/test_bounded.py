@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 import torch
 from problems import full_bounded_lp, random_problem
-from scipy import sparse
 from scipy.optimize import minimize
 
 import otfair
 from otfair.geometry import _near
-from otfair.transport import _semidual
+from otfair.transport import _bounded, _semidual
 
 
 def twins(n: int = 12, seed: int = 0) -> tuple[np.ndarray, np.ndarray, list[str]]:
@@ -335,27 +334,48 @@ def test_a_setting_that_is_neither_true_nor_false_is_an_error():
             solve(h, cloud, fair, bounded="no")
 
 
-@pytest.mark.parametrize("filled", [0.001, 0.9])
-def test_a_sparse_product_is_the_same_by_either_way(filled: float, monkeypatch):
+def near_their_bounds(n: int = 80) -> tuple[np.ndarray, otfair.PointCloud, otfair.Constraints]:
+    """People of two groups with high scores, of whom some are full."""
+    rng = np.random.default_rng(3)
+    X, groups = rng.normal(size=(n, 2)), rng.choice(["a", "b"], n)
+    h = np.where(groups == "a", 0.8, 0.5) + 0.2 * rng.random(n)
+    return h, otfair.PointCloud(X), otfair.DemographicParity().constraints(groups)
+
+
+@pytest.mark.parametrize("most", [2**25, -1])
+def test_the_curvature_is_the_derivative_of_the_residuals(most: int, monkeypatch):
+    monkeypatch.setattr(_semidual, "MOST_DENSE", most)
+    h, people, fair = near_their_bounds()
+    t = otfair.smooth_otf(h, people, fair, 0.02, bounded=True)
+    assert (t.bound_duals < 0).sum() > 1
+    semi, step = _semidual.SemiDual(t.problem), 1e-5
+    v = np.random.default_rng(0).normal(size=len(t.mu))
+    up, down = semi.at(t.mu + step * v), semi.at(t.mu - step * v)
+    got = semi.curvature(semi.at(t.mu)) @ v
+    np.testing.assert_allclose(got, (down.r - up.r) / (2 * step), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("filled", [0.001, 0.03, 0.9])
+def test_sparse_products_are_the_same_by_either_way(filled: float, monkeypatch):
     rng = np.random.default_rng(0)
     rows = rng.random((3, 60))
     M = np.where(rng.random((40, 60)) < filled, rng.random((40, 60)), 0.0)
-    want, (place, person) = np.vstack([rows, M]), M.nonzero()
-    for most in (2**25, 0):
+    place, person = M.nonzero()
+    entries = (place, person, M[place, person])
+    got = _semidual._products(rows, *entries, len(M))
+    np.testing.assert_allclose(got, rows @ M.T, rtol=1e-13, atol=1e-15)
+    for most in (2**25, -1):
         monkeypatch.setattr(_semidual, "MOST_DENSE", most)
-        got = _semidual._squares(rows, place, person, M[place, person], len(M))
-        np.testing.assert_allclose(got, want @ want.T, rtol=1e-13, atol=1e-15)
+        got = _semidual._squares(*entries, M.shape)
+        np.testing.assert_allclose(got, M @ M.T, rtol=1e-13, atol=1e-15)
 
 
 @pytest.mark.parametrize("dense", [True, False])
 def test_a_solution_nearby_tells_who_can_not_receive_too_much(dense: bool, monkeypatch):
     if not dense:
         monkeypatch.setattr(_near, "DENSE_PAIRS", 0)
-    rng = np.random.default_rng(3)
-    n = 80
-    X, groups = rng.normal(size=(n, 2)), rng.choice(["a", "b"], n)
-    h = np.where(groups == "a", 0.8, 0.5) + 0.2 * rng.random(n)
-    fair, people = otfair.DemographicParity().constraints(groups), otfair.PointCloud(X)
+    monkeypatch.setattr(_bounded, "MANY", 1.0)
+    (h, people, fair), rng, n = near_their_bounds(), np.random.default_rng(3), 80
     first = otfair.smooth_otf(h, people, fair, 0.02, bounded=True)
     known = first.point.reference.received
     sure = unsure = 0
@@ -363,7 +383,7 @@ def test_a_solution_nearby_tells_who_can_not_receive_too_much(dense: bool, monke
         scores = np.clip(h * np.exp(change * rng.normal(size=n)), 1e-6, 1)
         problem = first.problem.with_scores(scores)
         point = _semidual.SemiDual(problem).at(first.mu + change * rng.normal(size=len(first.mu)))
-        most, exact = problem.most_received(point, known), problem.received(point).by_place
+        (_, most), exact = problem.most_received(point, known), problem.received(point).by_place
         assert (most >= exact * (1 - 1e-12)).all()
         above = most > problem.caps
         np.testing.assert_allclose(most[above], exact[above], rtol=1e-12)
@@ -373,3 +393,7 @@ def test_a_solution_nearby_tells_who_can_not_receive_too_much(dense: bool, monke
         assert warm.value == pytest.approx(cold.value, abs=1e-7)
         assert warm.fair_scores.max() <= 1.0 + 1e-8
     assert 0 < sure < unsure  # some were read, and some were not
+    monkeypatch.setattr(_bounded, "MANY", 0.0)  # all are read, and known from then on
+    now, most = problem.most_received(point, known)
+    np.testing.assert_array_equal(most, problem.received(point).by_place)
+    assert now.by_place is most

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from problems import random_problem
 
 import otfair
-from otfair.transport._newton import Newton, proximal_step
+from otfair.transport._newton import Newton, _shortened, proximal_step
 from otfair.transport._problem import TransportProblem
 from otfair.transport._semidual import SemiDual
 
@@ -200,3 +200,37 @@ def test_tensors_and_numpy_solve_alike(seed: int, monkeypatch):
     assert isinstance(stated(seed).mass, torch.Tensor)
     for name, values in solved().items():
         np.testing.assert_allclose(values, in_numpy[name], atol=1e-7, err_msg=name)
+
+
+@pytest.mark.parametrize("excess", [0.005, 0.02, 0.1])
+def test_a_bound_that_becomes_tight_takes_the_step_that_empties_its_place(excess: float):
+    # Three people keep nearly all of their score at one place, which must lose some of it.
+    h, p, tau = np.array([0.9, 0.6, 0.3]), 1 - np.array([1e-3, 5e-3, 1e-4]), 0.01
+    newton = -tau * excess / (h @ (p * (1 - p)))
+    mu, x = np.array([0.0, -1.0, 0.0, 0.0]), np.array([newton, newton, newton, -0.5 * tau])
+    short = _shortened(x, mu, np.array([0.0, 0.0, np.inf, 0.0]), tau)
+    kept = p * np.exp(short[0] / tau)
+    lost = h @ p - h @ (kept / (1 - p + kept))
+    assert newton < -tau
+    assert lost == pytest.approx(excess, rel=0.2)
+    # Duals that are not at zero, have no bound, or go not far are left alone.
+    np.testing.assert_array_equal(short[1:], x[1:])
+
+
+def test_a_curvature_that_serves_is_kept(monkeypatch):
+    rng = np.random.default_rng(0)
+    people = otfair.PointCloud(rng.normal(size=(80, 2)))
+    groups = rng.choice(["a", "b", "c"], 80)
+    fair = otfair.DemographicParity().constraints(groups)
+    h = np.where(groups == "a", 0.3, 0.1) + 0.5 * rng.random(80)
+    first = otfair.smooth_otf(h, people, fair, 0.05)
+    made, curvature = [], SemiDual.curvature
+    monkeypatch.setattr(SemiDual, "curvature", lambda *a: made.append(1) or curvature(*a))
+    steps = 0
+    for change in np.logspace(-4, -1, 13):
+        scores = np.clip(h * np.exp(change * rng.normal(size=80)), 1e-6, 1)
+        again = otfair.smooth_otf(scores, people, fair, 0.05, init=first)
+        steps += again.iterations - 1
+        assert again.residual <= 1e-8
+    # The first step is the earlier solution's; of the others some do without, too.
+    assert 0 < len(made) < steps - 13

@@ -85,8 +85,6 @@ class NearPlaces:
 
         `share` (t, n) is what goes there; less than `least` need not be followed.
         """
-        if self.dense:
-            return np.zeros(share.shape, dtype=bool)
         most = np.exp(self._reach[types][:, self.rows])
         return np.asarray(share > np.maximum(most, least))
 
@@ -114,6 +112,8 @@ class NearPlaces:
         out = np.zeros_like(self.weight)
         for k, sent in zip(types, mass):
             slots = self._places[k]
+            if some is not None and not some[slots].any():
+                continue
             which = slice(None) if some is None else some[slots].nonzero()[0]
             by_point = np.bincount(self.rows, sent, self._left.shape[1])
             with np.errstate(all="ignore"):  # those left out would get more than there are numbers

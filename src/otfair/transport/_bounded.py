@@ -27,7 +27,8 @@ ROUNDS = 200
 COARSE = 1e-3  # residual that ends a round, but the last ones
 NEGLIGIBLE = 1e-13  # share of a person's score that need not be followed to a place
 NEAR = 0.95  # of the bound, from which on people leave their type with those above it
-MORE = 1.25  # times as much as at a solution nearby, up to which places need no second look
+MORE = 1.1  # times as much as at a solution nearby, up to which places need no second look
+MANY = 0.25  # of the places, with a second look at more than whom all are read
 
 
 class BoundedProblem(TransportProblem):
@@ -86,6 +87,8 @@ class BoundedProblem(TransportProblem):
 
     def held(self, point: Point) -> BoundedProblem:
         """Return the problem with near places known to all who send score there; itself if so."""
+        if self.near.dense:
+            return self
         share = point.share[: len(self.shared)]
         short = self.near.short(self.shared, share, NEGLIGIBLE)
         if not short.any():
@@ -98,19 +101,24 @@ class BoundedProblem(TransportProblem):
         sent = point.share[: len(self.shared)] * self.mass
         return Received(sent, self.near.received(self.shared, sent))
 
-    def most_received(self, point: Point, before: Received) -> np.ndarray:
+    def most_received(self, point: Point, before: Received | None) -> tuple[Received, np.ndarray]:
         """Return the same, or for places that stay below their bound more than that, (u,).
 
         Of what a person sends to a type up to MORE times what it was goes where it went, up to MORE
-        times as much of it; and all the rest might go to any of the type's places.
+        times as much of it; and all the rest might go to any of the type's places. The first result
+        is what is known of all places: as before, or now where too many are near their bound.
         """
-        sent = point.share[: len(self.shared)] * self.mass
-        rest = np.zeros(self.near.columns.n_types)
-        rest[self.shared] = np.maximum(sent - MORE * before.sent, 0.0).sum(1)
-        most = np.where(self.near.open, MORE * before.by_place + rest[self.near.types], 0.0)
-        unsure = most > self.caps
-        exact = self.near.received(self.shared, sent, unsure)
-        return np.where(unsure, exact, most)
+        if before is not None:
+            sent = point.share[: len(self.shared)] * self.mass
+            rest = np.zeros(self.near.columns.n_types)
+            rest[self.shared] = np.maximum(sent - MORE * before.sent, 0.0).sum(1)
+            most = np.where(self.near.open, MORE * before.by_place + rest[self.near.types], 0.0)
+            unsure = most > self.caps
+            if unsure.sum() <= MANY * len(unsure):
+                exact = self.near.received(self.shared, sent, unsure)
+                return before, np.where(unsure, exact, most)
+        now = self.received(point)
+        return now, now.by_place
 
     def excess(self, received: np.ndarray) -> np.ndarray:
         """By how much a mass of each place (u,) exceeds its bound, as a residual."""
@@ -174,21 +182,20 @@ def solve_bounded(
         iterations += count
         if status.failed:
             break
-        if (known := problem.held(point)) is not problem:
-            problem, init, reference = known, mu, None
+        if (longer := problem.held(point)) is not problem:
+            problem, init, reference = longer, mu, None
             continue
-        before = point.reference.received
-        most = None if before is None else problem.most_received(point, before)
-        if most is None or (problem.excess(most) > method.tol).any():
-            before = problem.received(point)
-            most = before.by_place
+        known, most = problem.most_received(point, point.reference.received)
         excess = problem.excess(most)
+        if most is not known.by_place and (excess > method.tol).any():
+            known = problem.received(point)
+            most, excess = known.by_place, problem.excess(known.by_place)
         over = excess > method.tol
         logger.debug(
             "%d places of their own, %d more; residual %.1e, excess %.1e after %d evaluations",
             len(problem.alone), over.sum(), residual, excess.max(), count,
         )  # fmt: skip
-        point = replace(point, reference=replace(point.reference, received=before))
+        point = replace(point, reference=replace(point.reference, received=known))
         init, reference = mu, point.reference
         if over.any():
             places = (over | (most > NEAR * problem.caps)).nonzero()[0]

@@ -22,6 +22,7 @@ DIRECT = 100  # evaluations before annealing
 COARSE = 1e-2  # residual that ends a stage of annealing
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-10, 1e-14, 1e12
 GROW, SHRINK, CURB = 8.0, 10.0, 3.0
+AGAIN = 10.0  # times the last step's gain may be missed by the next one with the same curvature
 EXCHANGES = 25  # of whole sets, before a proximal step is searched for one entry at a time
 
 
@@ -114,7 +115,8 @@ def ascend(
             H, stale = semi.curvature(point), False
         B, r = H.copy(), point.r
         np.einsum("ii->i", B)[:] += delta * unit
-        x = processes.first(proximal_step(B, r + B @ mu, gamma, problem.top, mu))
+        x = proximal_step(B, r + B @ mu, gamma, problem.top, mu)
+        x = processes.first(_shortened(x, mu, problem.top, semi.tau))
         step, new = x - mu, semi.at(x)
         used += 1
         loss = float(gamma @ (np.abs(x) - np.abs(mu)))
@@ -129,7 +131,9 @@ def ascend(
         new_residual, ratio, curb = processes.decide(problem.residual(new.f, x), ratio, curb)
         if ratio > 1e-3 or new_residual < 0.5 * best:
             delta = max(delta / SHRINK, LEAST_DAMPING) if ratio > 0.25 else 2 * delta
-            mu, point, residual, growth, stale = x, new, new_residual, GROW, True
+            # The same curvature will do where as good a step, or nearly, ends the search.
+            stale = AGAIN * new_residual**2 > tol * residual
+            mu, point, residual, growth = x, new, new_residual, GROW
             best = min(best, residual)
         else:
             delta, growth = delta * growth, growth * GROW
@@ -159,6 +163,19 @@ def proximal_step(
             return x
         sign = np.where(join, -np.sign(slope), np.where(wrong, 0.0, sign))
     return _feature_sign(B, q, gamma, top, np.where(free, start, np.minimum(start, top)))
+
+
+def _shortened(x: np.ndarray, mu: np.ndarray, top: np.ndarray, tau: float) -> np.ndarray:
+    """Return a step's end with bounds' duals less far from zero where they leave it, by (14.4).
+
+    What a full place passes on to others grows exponentially with its dual, of which the curvature
+    knows the beginning only.
+    """
+    far = ((top <= 0) & (mu == 0) & (x < -tau)).nonzero()[0]
+    if len(far):
+        x = x.copy()
+        x[far] = -tau * np.log1p(-x[far] / tau)
+    return x
 
 
 def _feature_sign(
@@ -196,7 +213,7 @@ def _solve_signs(
     a = (free | (sign != 0)).nonzero()[0]
     x = np.zeros_like(q)
     if len(a):
-        x[a] = _solve(B[np.ix_(a, a)], (q - gamma * sign)[a])
+        x[a] = _solve(B[a[:, None], a], (q - gamma * sign)[a])
     return x
 
 

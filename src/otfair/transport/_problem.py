@@ -72,7 +72,8 @@ class TransportProblem:
         self.vectors = self.all_vectors[:, self.open_types.cpu().numpy()]  # V (d, K)
         self.target = torch.as_tensor(constraints.target).cpu().numpy() / self.unit  # b (d,)
         self._size = np.abs(self.vectors)
-        self.type_caps: np.ndarray | None = None
+        self.type_caps: np.ndarray | None = None  # (K,) the most that types can take, if bounded
+        self.constant_fits = False  # whether scores that are the same for all are fair within them
         self.own: sp.csr_array | None = None  # (a, n), distances to types of one place, if near
 
     @np.errstate(all="ignore")  # where numbers overflow, the status tells
@@ -127,12 +128,7 @@ class TransportProblem:
     def _allows(self, slack: np.ndarray) -> bool:
         """Raise unless some scores are fair; tell whether positive ones are."""
         c = self.constraints
-        if self.type_caps is None:
-            return c.always_feasible or check_existence(c, self.total, slack * self.unit)
-        # Scores that are the same for all are within the bounds.
-        rows, V = self.row_weight.cpu().numpy(), np.abs(self.all_vectors)
-        constant = np.abs(self.all_vectors @ rows) <= 1e-9 * (V @ rows)
-        if c.always_feasible and constant.all() and not self.target.any():
+        if c.always_feasible and (self.type_caps is None or self.constant_fits):
             return True
         return check_existence(c, self.total, slack * self.unit, self.type_caps)
 
@@ -146,6 +142,10 @@ class TransportProblem:
         """Return the same problem, of which it is known what the types can take at most, (K,)."""
         problem = copy.copy(self)
         problem.type_caps = caps
+        # Scores that are the same for all are within the bounds; are they fair?
+        rows, V = self.row_weight.cpu().numpy(), self.all_vectors
+        fair = np.abs(V @ rows) <= 1e-9 * (np.abs(V) @ rows)
+        problem.constant_fits = bool(fair.all()) and not self.target.any()
         return problem
 
     def extended(self, mu: np.ndarray) -> np.ndarray:

@@ -19,8 +19,9 @@ from otfair.transport._status import Status
 # at most exp(FAR): none is so small that it would be denormal, and none that matters is cut off.
 LOWEST_SHARE, FAR = -400.0, 250.0
 LEAST_SHARE = 1e-7  # of a single place, that counts in the curvature
-# A dense product is so much faster per entry; a sparse one takes as long as so many before it begins.
-FASTER, BEFORE, MOST_DENSE = 50, 2**17, 2**25  # the last is of the largest dense matrix
+# A dense product is so many times faster per entry, and the making of sparse matrices takes as long
+# as so many entries; the last is the size of the largest dense matrix.
+FASTER, BEFORE, MOST_DENSE = 50, 2**17, 2**25
 
 
 @dataclass(frozen=True)
@@ -152,17 +153,21 @@ class SemiDual:
         mean = point.reference.mean(V[:d] * point.ratio)  # (d, n), times the total
         rooted = mean * (root / point.total)
         H = (V[:d] * f) @ V[:d].T
-        if point.reference.own is None:
-            H -= self.problem.processes.sum(to_numpy(rooted @ rooted.T))
-        else:  # the rows of places are shares themselves
+        H -= self.problem.processes.sum(to_numpy(rooted @ rooted.T))
+        H = 0.5 * (H + H.T)
+        if point.reference.own is not None:
+            # The rows of places are shares themselves.
             place, person, share = point.large(LEAST_SHARE)
-            whole = -_squares(rooted, place, person, share * root[person], len(f) - K)
-            whole[:d, :d] += H
-            whole[:d, d:] += V[:d, K:] * f[K:]
+            share *= root[person]
+            whole = np.empty((len(V), len(V)))
+            whole[:d, :d] = H
+            whole[:d, d:] = V[:d, K:] * f[K:] - _products(rooted, place, person, share, len(f) - K)
             whole[d:, :d] = whole[:d, d:].T
+            whole[d:, d:] = -_squares(place, person, share, (len(f) - K, len(root)))
             np.einsum("ii->i", whole)[d:] += f[K:]
             H = whole
-        return np.asarray(0.5 * (H + H.T) / self.tau)
+        H /= self.tau
+        return np.asarray(H)
 
     def _refer(self, shift: np.ndarray) -> Reference:
         """Return the shares at a shift, (K,)."""
@@ -193,24 +198,35 @@ def semi_dual_of(
     return kind(problem, tau, reference)
 
 
-def _squares(
+def _products(
     rows: np.ndarray, place: np.ndarray, person: np.ndarray, share: np.ndarray, a: int
 ) -> np.ndarray:
-    """M M' of dense rows (d, n) above a sparse ones with some entries, the faster way."""
-    (d, n), count = rows.shape, np.bincount(person, minlength=rows.shape[1])
-    some = count.nonzero()[0]  # people with entries, of whom there are few
+    """R P' of rows (d, n) and of a sparse P (a, n) with some entries, (d, a)."""
+    sums = [np.bincount(place, row[person] * share, a) for row in rows]
+    return np.reshape(sums, (len(rows), a))
+
+
+def _squares(
+    place: np.ndarray, person: np.ndarray, share: np.ndarray, shape: tuple[int, int]
+) -> np.ndarray:
+    """P P' of a sparse P (a, n) with some entries, (a, a), by whichever way is faster."""
+    (a, n), count = shape, np.bincount(person, minlength=shape[1])
+    alone = np.bincount(place, np.where(count[person] == 1, share, 0.0) ** 2, a)
+    several = count > 1  # people who have two entries and more are few
+    which = several[person].nonzero()[0]
+    place, person, share = place[which], person[which], share[which]
+    some = several.nonzero()[0]
     if a * len(some) <= MOST_DENSE and a * a * len(some) < FASTER * (BEFORE + count @ count):
         column = np.zeros(n, dtype=np.int64)
         column[some] = np.arange(len(some))
-        whole = np.zeros((d + a, len(some)))
-        whole[:d] = rows[:, some]
-        whole[d + place, column[person]] = share
+        whole = np.zeros((a, len(some)))
+        whole[place, column[person]] = share
         out = whole @ whole.T
-        out[:d, :d] = rows @ rows.T
-        return np.asarray(out)
-    places = sp.csr_array((share, (place, person)), (a, n))
-    mixed = places @ rows.T
-    return np.block([[rows @ rows.T, mixed.T], [mixed, (places @ places.T).toarray()]])
+    else:
+        sparse = sp.csr_array((share, (place, person)), shape)
+        out = (sparse @ sparse.T).toarray()
+    np.einsum("ii->i", out)[:] += alone
+    return np.asarray(out)
 
 
 def _with_data(matrix: sp.csr_array, data: np.ndarray) -> sp.csr_array:
