@@ -2,12 +2,14 @@
 
 Run with `make bench`. One batch of 1000 Adult rows (96 features, sex and race, epsilon 1e-3, costs
 scaled by their maximum), from features to the gradient of the adjusted cost, to a residual of 1e-8.
-Where the Adult data is not at hand, a synthetic batch of the same shape stands in, and says so.
+`python benchmarks/bench_core.py dutch` takes another dataset. Where the data is not at hand, a
+synthetic batch of the same shape stands in, and says so.
 """
 
 from __future__ import annotations
 
 import statistics
+import sys
 import time
 from collections.abc import Callable
 
@@ -32,11 +34,13 @@ def median_ms(*calls: Callable[[], object], repeats: int = 41) -> list[float]:
     return [1e3 * statistics.median(taken) for taken in times]
 
 
-def load_batch() -> tuple[str, np.ndarray, np.ndarray, dict[str, np.ndarray], np.ndarray]:
+def load_batch(
+    dataset: str,
+) -> tuple[str, np.ndarray, np.ndarray, dict[str, np.ndarray], np.ndarray]:
     """Return (name, features, labels, sensitive columns, scores of a logistic regression)."""
     rng = np.random.default_rng(0)
     try:
-        data = otfair.load_dataset("adult", download=False)
+        data = otfair.load_dataset(dataset, download=False)
     except otfair.DatasetError:
         data = otfair.make_synthetic(n=20_000)
     X = np.asarray(otfair.TableEncoder().fit_transform(data.X))
@@ -57,7 +61,7 @@ def bare_pass(X: torch.Tensor) -> torch.Tensor:
 
 def main() -> None:
     torch.set_num_threads(2)
-    name, features, labels, sensitive, scores = load_batch()
+    name, features, labels, sensitive, scores = load_batch(*sys.argv[1:] or ["adult"])
     X, h = torch.as_tensor(features), torch.as_tensor(scores)
     rng = np.random.default_rng(1)
     nearby = (h * torch.as_tensor(np.exp(0.02 * rng.normal(size=len(h))))).clamp(1e-6, 1.0)
