@@ -78,11 +78,11 @@ def _lines(frame: pd.DataFrame, evidence: Evidence) -> Iterator[str]:
             "On Bank, Dutch and Diabetes nothing is won or lost: against Norm "
             f"{min(means):+.4f} to {max(means):+.4f}."
         )
-    bound = [_found(by_attribute, BOTH, notion, "correlation") for notion in ("pdp", "peo")]
+    bound = [_found(full, LARGER, notion, "correlation") for notion in ("pdp", "peo")]
     if all(bound):
         yield (
-            "The largest correlation, minimised directly, is the bound for what is measured here: "
-            f"against it one cost for each attribute is {bound[0]} for PDP and {bound[1]} for PEO."
+            "The largest correlation, minimised directly, is the bound by the larger violation: "
+            f"against it OTF is {bound[0]} for PDP and {bound[1]} for PEO."
         )
     duals = [_found(converged, BOTH, notion, "coordinate") for notion in ("pdp", "peo")]
     if any(duals):
