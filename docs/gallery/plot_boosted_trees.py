@@ -1,0 +1,55 @@
+"""
+Boosted trees
+=============
+
+Boosted trees win on most tables.
+``OTFBoostingClassifier`` trains stock LightGBM or XGBoost on the raw table, categories and missing
+values included, with fairness as part of the objective.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import train_test_split
+
+import otfair
+
+data = otfair.load_dataset("synthetic", n=4000)
+sex = data.sensitive_features["sex"]
+train, test = train_test_split(np.arange(4000), random_state=0)
+
+# %%
+# With ``alpha=0`` this is the stock booster of the same settings.
+# Predicting never needs the sensitive column.
+
+strengths = [0, 0.3, 0.5, 0.7, 0.9]
+figures, densities = [], {}
+for alpha in strengths:
+    trees = otfair.OTFBoostingClassifier("lightgbm", alpha=alpha, n_estimators=80, n_jobs=1)
+    trees.fit(data.X.iloc[train], data.y[train], sensitive_features=sex.iloc[train])
+    scores = trees.predict_proba(data.X.iloc[test])[:, 1]
+    violation = otfair.pdp_violation(scores, sex.iloc[test])
+    figures.append((violation, roc_auc_score(data.y[test], scores)))
+    densities[alpha] = [
+        scores[(sex.iloc[test] == group).to_numpy()] for group in ("Female", "Male")
+    ]
+    print(f"alpha {alpha:<5} violation {violation:.3f}   AUC {figures[-1][1]:.3f}")
+
+# %%
+# On people who were kept out, the violation falls from 0.187 to 0.063 at alpha = 0.9,
+# and AUC from 0.778 to 0.752.
+
+figure, panels = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
+panels[0].plot(*zip(*figures), "o-")
+for alpha, place in zip(strengths, figures):
+    panels[0].annotate(f" {alpha}", place, va="top")
+panels[0].set_xlabel("violation (correlation with sex)")
+panels[0].set_ylabel("AUC on new people")
+panels[0].set_title("The trade-off, by alpha")
+for axes, alpha in zip(panels[1:], (0, 0.9)):
+    women, men = densities[alpha]
+    axes.hist([women, men], bins=20, density=True, label=["women", "men"], color=["C1", "C0"])
+    axes.set_title(f"Scores at alpha = {alpha}")
+    axes.set_xlabel("score")
+panels[1].legend()
+plt.show()

@@ -1,0 +1,76 @@
+"""
+Towards a million rows
+======================
+
+The slow part is one pass over the distances between people. It is made once; after it, each
+gradient takes milliseconds. This example times both as the table grows, and says how to go on.
+"""
+
+import time
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import otfair
+
+# %%
+# Two settings. In the first, everybody may receive score, so the pass looks at all pairs (or, with
+# Numba installed, at near pairs only). In the second, 500 people drawn at random may receive score,
+# so the pass grows in proportion to the table.
+
+
+def seconds(work):
+    """Return how long a piece of work takes, and what it returns."""
+    start = time.perf_counter()
+    result = work()
+    return time.perf_counter() - start, result
+
+
+def measure(n, receivers=None):
+    """Return the seconds of the first solve, which includes the pass, and of the next one."""
+    data = otfair.make_synthetic(n=n)
+    X = otfair.TableEncoder().fit_transform(data.X)
+    people = otfair.DemographicParity().people(data.sensitive_features["sex"])
+    rows = np.arange(n) if receivers is None else np.random.default_rng(0).choice(n, receivers)
+    cloud = otfair.PointCloud(X, X[rows], scale=10.0)
+    fair = people.constraints(columns=rows)
+    first, t = seconds(lambda: otfair.smooth_otf(data.truth.scores, cloud, fair))
+    again, _ = seconds(lambda: otfair.smooth_otf(data.truth.scores**1.1, cloud, fair, init=t))
+    return first, again
+
+
+sizes = [1000, 2000, 4000, 8000]
+larger = [3_000, 30_000, 300_000]
+everybody = [measure(n) for n in sizes]
+sampled = [measure(n, receivers=500) for n in larger]
+for name, ns, times in (("everybody", sizes, everybody), ("500", larger, sampled)):
+    for n, (first, again) in zip(ns, times):
+        print(
+            f"receivers: {name:<10} people {n:>7}   pass {first:6.2f} s   next solve {again:6.3f} s"
+        )
+
+# %%
+# Times differ from machine to machine, so read the slopes. The dashed lines carry on to a million
+# people: like the square of n where everybody may receive score, and like n with a sample.
+# There are three ways to go on.
+#
+# - ``OTFClassifier`` draws receivers by itself past 50 000 people, so ``fit`` needs no change.
+# - ``otfair.audit`` does the same, and says how sure the sampled cost is.
+# - Rows on several machines: pass Dask collections to the same functions.
+
+figure, axes = plt.subplots(figsize=(7, 4.4), layout="constrained")
+for label, ns, times, colour in (
+    ("everybody may receive", sizes, everybody, "C0"),
+    ("500 people may receive", larger, sampled, "C1"),
+):
+    first, again = zip(*times)
+    axes.loglog(ns, first, "o-", color=colour, label=f"the pass: {label}")
+    axes.loglog(ns, again, "s:", color=colour, label="the next solve")
+for ns, times, power in ((sizes, everybody, 2), (larger, sampled, 1)):
+    ahead = np.array([ns[-1], 1_000_000])
+    axes.loglog(ahead, times[-1][0] * (ahead / ns[-1]) ** power, "--", color="0.6", lw=1)
+axes.set_xlabel("people")
+axes.set_ylabel("seconds, one core")
+axes.set_title("One pass over the distances, then milliseconds")
+axes.legend()
+plt.show()
