@@ -22,7 +22,7 @@ train, test = train_test_split(np.arange(4000), random_state=0)
 # With ``alpha=0`` this is the stock booster of the same settings.
 # Predicting never needs the sensitive column.
 
-strengths = [0, 0.3, 0.5, 0.7, 0.9]
+strengths = [0, 0.3, 0.5, 0.7]
 figures, densities = [], {}
 for alpha in strengths:
     trees = otfair.OTFBoostingClassifier("lightgbm", alpha=alpha, n_estimators=80, n_jobs=1)
@@ -36,7 +36,7 @@ for alpha in strengths:
     print(f"alpha {alpha:<5} violation {violation:.3f}   AUC {figures[-1][1]:.3f}")
 
 # %%
-# On people who were kept out, the violation falls from 0.187 to 0.063 at alpha = 0.9,
+# On people who were kept out, the violation falls from 0.187 to 0.061 at alpha = 0.7,
 # and AUC from 0.778 to 0.752.
 
 figure, panels = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
@@ -46,9 +46,10 @@ for alpha, place in zip(strengths, figures):
 panels[0].set_xlabel("violation (correlation with sex)")
 panels[0].set_ylabel("AUC on new people")
 panels[0].set_title("The trade-off, by alpha")
-for axes, alpha in zip(panels[1:], (0, 0.9)):
+for axes, alpha in zip(panels[1:], (0, 0.7)):
     women, men = densities[alpha]
-    axes.hist([women, men], bins=20, density=True, label=["women", "men"], color=["C1", "C0"])
+    axes.hist(women, bins=15, density=True, alpha=0.5, color="C1", label="women")
+    axes.hist(men, bins=15, density=True, alpha=0.5, color="C0", label="men")
     axes.set_title(f"Scores at alpha = {alpha}")
     axes.set_xlabel("score")
 panels[1].legend()

@@ -40,11 +40,17 @@ for name, decide in {"one threshold": plain, "FairDecisions": fair}.items():
 
 # %%
 # The difference falls from 0.126 to 0.002, and the share of right decisions from 0.736 to 0.716.
-# ``path`` shows what every other limit would cost, and ``plot_path`` draws it.
+# ``path`` shows what every other limit would cost.
 
 path = fair.path(
     np.linspace(0, 0.16, 9), data.X.iloc[test], data.y[test], sensitive_features=sex.iloc[test]
 )
-axes = fair.plot_path(path)
+figure, axes = plt.subplots(figsize=(6.5, 4), layout="constrained")
+axes.plot(path["limit"], path["accuracy"], "o-", label="FairDecisions")
+plain_right = (plain.predict(data.X.iloc[test]) == data.y[test]).mean()
+axes.axhline(plain_right, color="0.5", ls="--", label="one threshold, no limit")
+axes.set_xlabel("largest difference of rates that is allowed")
+axes.set_ylabel("share of right decisions")
 axes.set_title("What each limit costs, on people who were kept out")
+axes.legend(loc="lower right")
 plt.show()

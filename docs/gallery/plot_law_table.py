@@ -35,12 +35,12 @@ for table in found.tables.values():
 # between 0.607 and 0.963. ``found.to_html("ll144.html")`` writes the page.
 
 rows = pd.concat(found.tables.values()).dropna(subset="impact_ratio").iloc[::-1]
-figure, axes = plt.subplots(figsize=(7.5, 3.8), layout="constrained")
+figure, axes = plt.subplots(figsize=(7.5, 4), layout="constrained")
 axes.hlines(rows["category"], rows["lowest"], rows["highest"], color="C1", lw=6, alpha=0.35)
 axes.plot(rows["impact_ratio"], rows["category"], "o", color="C0")
 axes.axvline(0.8, color="0.5", ls="--", lw=1)
-axes.text(0.795, -0.45, "four fifths, for orientation", ha="right", va="bottom", color="0.4")
+axes.text(0.81, len(rows) - 0.5, "four fifths", va="bottom", color="0.4")
 axes.set_xlim(0.3, 1.05)
 axes.set_xlabel("impact ratio; the bar is where the unknown could take it")
-axes.set_title("Impact ratios, and how sure they are")
+axes.set_title("Impact ratios, and how sure they are", loc="left")
 plt.show()

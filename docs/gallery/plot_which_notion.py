@@ -65,7 +65,7 @@ print(table.round(3).to_string())
 # So choose the notion before you choose the model.
 
 figure, axes = plt.subplots(figsize=(7.5, 4.6), layout="constrained")
-axes.imshow(table, cmap="Oranges", vmin=0, vmax=0.15)
+axes.imshow(table, cmap="Oranges", vmin=0, vmax=0.15, aspect="auto")
 axes.set_xticks(range(5), [name.replace(" ", "\n") for name in table.columns])
 axes.set_yticks(range(6), table.index)
 for (i, j), gap in np.ndenumerate(table.to_numpy()):

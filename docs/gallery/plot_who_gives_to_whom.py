@@ -38,23 +38,15 @@ print(f"{100 * share:.0f} % of all score moves, in {moves.sum()} moves")
 # The fair scores have equal means, 0.535 in both groups. To get there, 13 % of all score moves,
 # and most of it moves to a near neighbour.
 
-figure, axes = plt.subplots(figsize=(6.5, 5.2), layout="constrained")
-for giver, receiver, amount in zip(plan.row[moves], plan.col[moves], plan.data[moves]):
-    axes.annotate(
-        "",
-        X[receiver],
-        X[giver],
-        arrowprops={"arrowstyle": "->", "lw": 0.5 + 3 * amount, "color": "0.35"},
-    )
-for name, marker in {"A": "o", "B": "s"}.items():
+figure, axes = plt.subplots(figsize=(7, 5), layout="constrained")
+for name, colour in {"A": "C0", "B": "C1"}.items():
     who = group == name
-    dots = axes.scatter(
-        *X[who].T, c=scores[who], marker=marker, s=70, cmap="viridis", vmin=0, vmax=1,
-        edgecolor="white", label=f"group {name}",
-    )  # fmt: skip
-figure.colorbar(dots, label="score before")
+    axes.scatter(*X[who].T, s=150 * scores[who], color=colour, alpha=0.6, label=f"group {name}")
+for giver, receiver, amount in zip(plan.row[moves], plan.col[moves], plan.data[moves]):
+    arrow = {"arrowstyle": "->", "lw": 0.8 + 2.5 * amount, "color": "0.2"}
+    axes.annotate("", X[receiver], X[giver], arrowprops=arrow)
 axes.set_xlabel("first feature")
 axes.set_ylabel("second feature")
-axes.set_title("The cheapest way to equal mean scores")
+axes.set_title("Who gives score to whom (larger dots: higher scores)")
 axes.legend()
 plt.show()
