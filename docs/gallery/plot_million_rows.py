@@ -54,7 +54,8 @@ for name, ns, times in (("everybody", sizes, everybody), ("500", larger, sampled
 # people: like the square of n where everybody may receive score, and like n with a sample.
 # There are three ways to go on.
 #
-# - ``OTFClassifier`` draws receivers by itself past 50 000 people, so ``fit`` needs no change.
+# - ``OTFClassifier`` draws receivers by itself where all pairs would take too long. Numba, the
+#   extra ``fast``, finds near people sooner, so that this happens later.
 # - ``otfair.audit`` does the same, and says how sure the sampled cost is.
 # - Rows on several machines: pass Dask collections to the same functions.
 
