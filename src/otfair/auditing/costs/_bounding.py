@@ -1,6 +1,6 @@
 """Where fairness looks free, what it costs if nobody may end with a score above one: of a sample.
 
-Maths: docs/audit.md, "Scores that stay scores".
+Maths: docs/audit.md, "Bounded plans".
 """
 
 from __future__ import annotations
