@@ -83,6 +83,7 @@ $(DOCS_STAMP): $(STAMP)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	touch $@
 
+# The examples of the gallery run the first time, and when they change: a minute or two.
 docs: $(DOCS_STAMP)
 	$(BIN)/sphinx-build -q -W --keep-going -d out/doctrees docs out/docs
 	@echo "The pages are in out/docs: open out/docs/index.html"
@@ -96,4 +97,4 @@ results: $(STAMP)
 	$(BIN)/python docs/decisions.py
 
 clean:
-	rm -rf .venv out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv out docs/examples build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
