@@ -6,6 +6,8 @@ An audit of somebody's scores
 It says who is worst off, by how much, whether chance explains it, and what fairness would take.
 """
 
+import textwrap
+
 import matplotlib.pyplot as plt
 
 import otfair
@@ -21,7 +23,9 @@ print(found.summary()[["attribute", "notion", "violation", "rate_difference", "m
 # The first sentences of the report say it in words.
 
 for answer in otfair.auditing.answers(found):
-    print(answer.title, answer.gap, answer.chance, *answer.others, sep="\n  ", end="\n\n")
+    print(answer.title)
+    for sentence in (answer.gap, answer.chance, *answer.others):
+        print(textwrap.fill(sentence, 80, initial_indent="- ", subsequent_indent="  "))
 
 # %%
 # Of 1000 women 303 fewer are predicted a loan than of 1000 men, which is more than chance explains.

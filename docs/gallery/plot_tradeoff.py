@@ -19,7 +19,7 @@ sex = data.sensitive_features["sex"]
 # on both halves with 95 % intervals.
 # OTF is the cost of optimal transport. Norm is a simpler penalty, which sees group means only.
 
-strengths = [0, 0.2, 0.35, 0.5, 0.6, 0.7]
+strengths = [0, 0.35, 0.5, 0.6, 0.7]
 curves = {
     label: otfair.tradeoff_curve(
         data.X, data.y, sensitive_features=sex, regularizer=name, alphas=strengths, test_size=0.5
