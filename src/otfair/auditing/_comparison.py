@@ -17,7 +17,7 @@ from otfair._io.arrays import ArgumentError
 from otfair.auditing._audit import Audit
 from otfair.auditing._changes import LEVEL, holm
 from otfair.auditing._compared import Compared, Comparison, Move
-from otfair.auditing._decisions import _rates
+from otfair.auditing._decisions import rates_of
 from otfair.auditing._groups import Comparison as Groups
 from otfair.auditing._groups import compare, read_notions
 from otfair.auditing._reading import AuditData
@@ -182,7 +182,7 @@ def _measure(
         attribute, notion, names = c.attribute, c.notion.name, [str(v) for v in c.groups.values]
         rows = correlation_rows(data, c, counts)
         out[attribute, "", f"{notion} violation"] = np.abs(rows).max((1, 2))
-        rates, _, mean = _rates(data, c.groups, threshold, counts)
+        rates, _, mean = rates_of(data, c, threshold, counts)
         large = _large(c, rates["selection_rate"], int(str(settings["min_people"])))
         within = np.stack([rates[r] for r in WITHIN[notion]], 1)[..., large]  # (R, 1 or 2, G)
         out[attribute, "", f"{notion} difference"] = _largest(np.ptp(within, axis=-1))

@@ -6,15 +6,16 @@ Maths: docs/audit.md. Everything is a function of sums over groups.
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 
 from otfair.auditing._groups import Comparison
 from otfair.auditing._reading import AuditData
 from otfair.auditing._results import RATES, Decisions, Gap, GroupDecisions
 from otfair.auditing._violations import is_small, with_doubt
-from otfair.metrics import Estimate, by_cell, estimate, resample
-from otfair.notions import Attribute
+from otfair.metrics import Estimate, by_cell, estimate
 
 HUNDREDTHS = np.arange(101) / 100  # at which people are counted
+EVERYBODY, LABELLED, UNLABELLED, DECIDED, REFUSED = range(5)  # whom a rate is taken of
 
 
 def measure_decisions(
@@ -29,10 +30,11 @@ def measure_decisions(
 ) -> Decisions:
     """Return the rates of each group; `counts` (R, n) are those of resamples."""
     groups = comparison.groups
-    names, codes = [str(v) for v in groups.values], groups.codes
-    rates, told_by, mean = _rates(data, groups, threshold, counts)
+    names = [str(v) for v in groups.values]
+    rates, told_by, mean = rates_of(data, comparison, threshold, counts)
     figures = {name: [estimate(r, 0.0, 1.0) for r in values.T] for name, values in rates.items()}
-    sizes = np.bincount(codes, minlength=len(names))
+    thresholds = np.unique([*HUNDREDTHS, threshold])
+    sizes, square, cells, labelled = data.total(comparison, _counted, thresholds)
     present = np.flatnonzero(sizes).tolist()
     small = {g: is_small(int(sizes[g]), figures["selection_rate"][g], min_people) for g in present}
     good = rates["selection_rate"] if favourable != 0 else 1 - rates["selection_rate"]
@@ -45,11 +47,8 @@ def measure_decisions(
         against = max(large or present, key=lambda g: (good[0, g], sizes[g]))
     else:
         against = names.index(reference)
-    thresholds = np.unique([*HUNDREDTHS, threshold])
-    above, weight = _counted(data.scores, data.weight, groups, thresholds)
-    labelled = data.weight * (0 if data.labels is None else data.labels)
-    positive_above, positive = _counted(data.scores, labelled, groups, thresholds)
-    square = np.bincount(codes, data.weight**2, len(names))
+    above, weight = _above(cells)
+    positive_above, positive = _above(labelled)
 
     def group(g: int) -> GroupDecisions:
         own = {name: values[g] for name, values in figures.items()}
@@ -88,27 +87,24 @@ def measure_decisions(
     )
 
 
-def _rates(
-    data: AuditData, groups: Attribute, threshold: float, counts: np.ndarray
+def rates_of(
+    data: AuditData, comparison: Comparison, threshold: float, counts: np.ndarray
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], np.ndarray]:
     """Return each rate, (R, G), how many people tell it, (G,), and mean scores, (R, G)."""
-    h, w, codes, G = data.scores, data.weight, groups.codes, len(groups.values)
-    yes, y = (h > threshold).astype(np.float64), np.zeros(len(h))
-    y = y if data.labels is None else data.labels.astype(np.float64)
-    columns = [w, w * yes, w * y, w * y * yes, w * h]
-    sums = resample(by_cell(codes, G, *columns), counts).reshape(-1, len(columns), G)
+    G = len(comparison.groups.values)
+    sums = data.resampled(comparison, counts, _sums, threshold).reshape(-1, 5, G)
     W, D, Y, both, scored = np.moveaxis(sums, 1, 0)
-    every = np.ones(len(h))
+    people = data.total(comparison, _told_by, threshold)  # (2, 5, G)
     parts = {  # of each rate: part, whole, and who the whole is
-        "selection_rate": (D, W, every),
-        "true_positive_rate": (both, Y, y),
-        "false_positive_rate": (D - both, W - Y, 1 - y),
-        "false_negative_rate": (Y - both, Y, y),
-        "precision": (both, D, yes),
-        "false_discovery_rate": (D - both, D, yes),
-        "false_omission_rate": (Y - both, W - D, 1 - yes),
-        "accuracy": (W - D - Y + 2 * both, W, every),
-        "base_rate": (Y, W, every),
+        "selection_rate": (D, W, EVERYBODY),
+        "true_positive_rate": (both, Y, LABELLED),
+        "false_positive_rate": (D - both, W - Y, UNLABELLED),
+        "false_negative_rate": (Y - both, Y, LABELLED),
+        "precision": (both, D, DECIDED),
+        "false_discovery_rate": (D - both, D, DECIDED),
+        "false_omission_rate": (Y - both, W - D, REFUSED),
+        "accuracy": (W - D - Y + 2 * both, W, EVERYBODY),
+        "base_rate": (Y, W, EVERYBODY),
     }
     shown = RATES if data.labels is not None else ["selection_rate"]
     rng = np.random.default_rng(0)
@@ -116,8 +112,8 @@ def _rates(
     with np.errstate(invalid="ignore", divide="ignore"):
         for name in shown:
             part, whole, who = parts[name]
-            told_by[name] = np.bincount(codes, who, G)
-            count = np.nan_to_num(whole[0] ** 2 / np.bincount(codes, who * w**2, G))
+            told_by[name], square = people[:, who]
+            count = np.nan_to_num(whole[0] ** 2 / square)
             share = np.where(whole > 1e-12 * W[0], part.clip(0) / whole, np.nan)
             rates[name] = with_doubt(share[:, None], count[None], rng)[:, 0]
         mean = scored / W
@@ -156,13 +152,45 @@ def _gap(
     )
 
 
+def _sums(data: AuditData, comparison: Comparison, threshold: float) -> sp.csr_array:
+    """Return the matrix whose products are sums over groups: five of each."""
+    h, w, y = data.scores, data.weight, _labels(data)
+    yes = (h > threshold).astype(np.float64)
+    columns = [w, w * yes, w * y, w * y * yes, w * h]
+    return by_cell(comparison.groups.codes, len(comparison.groups.values), *columns)
+
+
+def _told_by(data: AuditData, comparison: Comparison, threshold: float) -> np.ndarray:
+    """Count those who tell a rate, and sum squares of their weights, by group, (2, 5, G)."""
+    w, y, yes = data.weight, _labels(data), (data.scores > threshold).astype(np.float64)
+    codes, G = comparison.groups.codes, len(comparison.groups.values)
+    who = [np.ones(len(w)), y, 1 - y, yes, 1 - yes]  # in the order of their names
+    return np.array([[np.bincount(codes, one * x, G) for one in who] for x in (1.0, w**2)])
+
+
+def _labels(data: AuditData) -> np.ndarray:
+    return np.zeros(len(data.scores)) if data.labels is None else data.labels.astype(np.float64)
+
+
 def _counted(
-    scores: np.ndarray, weight: np.ndarray, groups: Attribute, thresholds: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weight of each group's people above each threshold, (G, t), and of all, (G,)."""
+    data: AuditData, comparison: Comparison, thresholds: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """Count the people of each group, and how many thresholds they pass, (G, 1 + t), by weight.
+
+    Returns people, squares of weights, and the counts of all and of those with a positive label.
+    """
     # How many of the thresholds a score is above: it counts at these, and at none beyond.
-    passed = np.searchsorted(thresholds, scores, side="left")
-    t, G = len(thresholds), len(groups.values)
-    cells = np.bincount(groups.codes * (t + 1) + passed, weight, G * (t + 1)).reshape(G, t + 1)
+    passed, w = np.searchsorted(thresholds, data.scores, side="left"), data.weight
+    t, G, codes = len(thresholds), len(comparison.groups.values), comparison.groups.codes
+    cells = codes * (t + 1) + passed
+    people, squares = (np.bincount(codes, x, G) for x in (np.ones(len(w)), w**2))
+    both = (
+        np.bincount(cells, x, G * (t + 1)).reshape(G, t + 1) for x in (w, w * _labels(data))
+    )
+    return people, squares, *both
+
+
+def _above(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weight of each group's people above each threshold, (G, t), and of all, (G,)."""
     above = cells[:, ::-1].cumsum(1)[:, ::-1]
     return above[:, 1:], above[:, 0]

@@ -6,12 +6,13 @@ Maths: docs/audit.md. Everything is a function of sums over groups.
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 
 from otfair.auditing._groups import Comparison
 from otfair.auditing._reading import AuditData
 from otfair.auditing._results import Group, Violation
 from otfair.auditing._violations import MIN_PEOPLE, comparable, is_small, spread, with_doubt
-from otfair.metrics import by_cell, estimate, resample
+from otfair.metrics import by_cell, estimate
 
 
 def measure_precision(
@@ -25,27 +26,25 @@ def measure_precision(
 
     Groups whose people all have one label are shown, and not compared.
     """
-    h, w, decided = data.scores, data.weight, data.scores > threshold
     assert data.labels is not None
-    y = data.labels.astype(np.float64)
-    names, codes = [str(v) for v in comparison.groups.values], comparison.groups.codes
+    names = [str(v) for v in comparison.groups.values]
     G = len(names)
-    columns = [w, w * h, w * y, w * h * y, w * decided, w * decided * y]
-    sums = resample(by_cell(codes, G, *columns), counts)  # (R, 6 G)
+    sums = data.resampled(comparison, counts, _sums, threshold)  # (R, 6 G)
     W, score, positive, held, chosen, right = np.moveaxis(
-        sums.reshape(len(sums), len(columns), 1, G), 1, 0
+        sums.reshape(len(sums), 6, 1, G), 1, 0
     )  # (R, 1, G) each
+    sizes, *squares = data.total(comparison, _counted, threshold)
     rng = np.random.default_rng(0)
 
     def shares(part: np.ndarray, whole: np.ndarray, square: np.ndarray) -> np.ndarray:
-        """Return part / whole, with doubt where no resample changes it; `square` (n,) of whole."""
+        """Return part / whole, with doubt where no resample changes it; `square` (G,) of whole."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            count = whole[0] ** 2 / np.bincount(codes, square, G)
+            count = whole[0] ** 2 / square
             return with_doubt(part / whole, np.nan_to_num(count), rng)
 
-    mean, base = shares(score, W, w**2), shares(positive, W, w**2)
-    precision = shares(held, score, (w * h) ** 2)
-    right_share = shares(right, chosen, w**2 * decided)
+    mean, base = shares(score, W, squares[0]), shares(positive, W, squares[0])
+    precision = shares(held, score, squares[1])
+    right_share = shares(right, chosen, squares[2])
     compared = (positive[0, 0] > 0) & (positive[0, 0] < W[0, 0])  # who have both labels
     among, rate = precision[:, 0, compared], comparison.rate
     off = among[1:] - among[:1]
@@ -53,7 +52,6 @@ def measure_precision(
     chance = _furthest(off, None if rate is None else 0.0)
     whole = held[0].sum() / score[0].sum() if rate is None else rate
     far = np.where(compared, np.abs(precision[0, 0] - whole), -1.0)
-    sizes = np.bincount(codes, minlength=G)
 
     def group(g: int) -> Group:
         rate_of = estimate(right_share[:, 0, g], 0.0, 1.0)
@@ -87,6 +85,23 @@ def measure_precision(
         groups=tuple(groups.values()),
         among_large=estimate(_furthest(precision[:, 0, enough[0]], rate), 0.0, 1.0),
     )
+
+
+def _sums(data: AuditData, comparison: Comparison, threshold: float) -> sp.csr_array:
+    """Return the matrix whose products are sums over groups: six of each."""
+    h, w, decided = data.scores, data.weight, data.scores > threshold
+    assert data.labels is not None
+    y = data.labels.astype(np.float64)
+    columns = [w, w * h, w * y, w * h * y, w * decided, w * decided * y]
+    return by_cell(comparison.groups.codes, len(comparison.groups.values), *columns)
+
+
+def _counted(data: AuditData, comparison: Comparison, threshold: float) -> tuple[np.ndarray, ...]:
+    """Count the people of each group, and sum squares of what their shares are taken of."""
+    h, w, codes = data.scores, data.weight, comparison.groups.codes
+    squares = (w**2, (w * h) ** 2, w**2 * (h > threshold))
+    G = len(comparison.groups.values)
+    return tuple(np.bincount(codes, x, G) for x in (np.ones(len(w)), *squares))
 
 
 def _furthest(precision: np.ndarray, rate: float | None) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import pandas as pd
 
 from otfair._io.arrays import ArgumentError, Array, check_weight, same_length
 from otfair.auditing._statistics import quantile_codes, range_names
+from otfair.metrics import resample
 from otfair.tables import (
     MAX_CODES,
     MAX_GROUPS,
@@ -54,6 +55,33 @@ class AuditData:
 
     def __len__(self) -> int:
         return len(self.scores)
+
+    def total(self, comparison: Any, function: Callable[..., Any], *given: Any) -> Any:
+        """Return what a function sums over people, who are compared so."""
+        return function(self, comparison, *given)
+
+    def largest(self, comparison: Any, function: Callable[..., np.ndarray]) -> np.ndarray:
+        """Return the largest numbers that a function finds among people."""
+        return function(self, comparison)
+
+    def resampled(
+        self, comparison: Any, counts: Any, function: Callable[..., Any], *given: Any
+    ) -> np.ndarray:
+        """Return sums over people, and over each resample of them, (1 + R, s).
+
+        The function returns the matrix (s, n) whose products are these sums.
+        """
+        return resample(function(self, comparison, *given), counts)
+
+    @property
+    def median_score(self) -> float:
+        """The median of the scores, whatever people weigh."""
+        return float(np.median(self.scores))
+
+    @property
+    def are_decisions(self) -> bool:
+        """Whether all scores are 0 or 1."""
+        return bool(np.isin(self.scores, (0.0, 1.0)).all())
 
 
 def read(

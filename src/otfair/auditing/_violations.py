@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from otfair.auditing._groups import Comparison
 from otfair.auditing._reading import AuditData
 from otfair.auditing._results import Group, Violation
-from otfair.metrics import Estimate, by_cell, estimate, resample
+from otfair.metrics import Estimate, by_cell, estimate
 
 MIN_PEOPLE = 30  # of a group; fewer are too few to say
 MAX_WIDTH = 0.2  # of the interval of a rate; a wider one says too little
@@ -27,32 +27,25 @@ def measure_violation(
     favourable: int | None = None,
 ) -> Violation:
     """Return correlations, differences and ratios; `counts` (R, n) are those of resamples."""
-    h, w = data.scores, data.weight
-    y = None if comparison.notion.within_labels else data.labels  # all alike within a label
+    labelled = data.labels is not None and not comparison.notion.within_labels  # else all alike
     names, stratum_names = [str(v) for v in comparison.groups.values], comparison.strata.names
     G, S = len(names), len(stratum_names)
-    strata, inside = comparison.strata.codes, comparison.strata.codes >= 0
-    cells = np.where(inside, strata * G + comparison.groups.codes, -1)
-    centre, z = _centred(h, w, strata, S)  # centred numbers cancel less
-    columns = [w, w * z, w * z**2, w * (h > threshold)] + ([] if y is None else [w * y])
-    A = by_cell(cells, S * G, *columns)
-    s = comparison.numbers
-    if s is not None:
-        _, s = _centred(s / np.abs(s).max(), w, strata, S)
-        A = sp.csr_array(sp.vstack([A, by_cell(strata, S, w * s, w * s**2, w * s * z)]))
-    sums = resample(A, counts)  # (R, q S G [+ 3 S])
-    cut = len(columns) * S * G
-    W, first, second, positive, *labelled = np.moveaxis(
-        sums[:, :cut].reshape(len(sums), len(columns), S, G), 1, 0
-    )
+    largest_score, unit = data.largest(comparison, _largest_numbers)
+    *sums_of, sizes, squares = data.total(comparison, _counted, unit)
+    centres = _centres(*sums_of)  # centred numbers cancel less
+    sums = data.resampled(comparison, counts, _sums, centres, unit, threshold, labelled)
+    q, s, centre = 4 + labelled, comparison.numbers, centres[0]
+    cut = q * S * G
+    W, first, second, *others = np.moveaxis(sums[:, :cut].reshape(len(sums), q, S, G), 1, 0)
+    positive, labels = others[0], others[1:]
     with np.errstate(invalid="ignore", divide="ignore"):
         mean, rate = centre[:, None] + first / W, positive / W
-        base = labelled[0] / W if labelled else None
-        count = W[0] ** 2 / np.bincount(cells[inside], w[inside] ** 2, S * G).reshape(S, G)
+        base = labels[0] / W if labels else None
+        count = W[0] ** 2 / squares.reshape(S, G)
         rng = np.random.default_rng(0)
         mean, rate = (with_doubt(values, count, rng) for values in (mean, rate))
         base = None if base is None else with_doubt(base, count, rng)
-        least = ROUNDING * float(np.abs(h).max()) ** 2
+        least = ROUNDING * float(largest_score) ** 2
         if s is None:
             rows = _group_correlations(W, first, second, least)  # (R, S, G)
         else:
@@ -62,7 +55,7 @@ def measure_violation(
         off = np.abs(rows[1:] - rows[0]).max((1, 2))
     tied = np.abs(rows[0]) >= (1 - 1e-9) * largest[0]  # as two groups are, but for rounding
     worst = np.unravel_index(int(np.where(tied, rows[0], np.inf).argmin()), rows[0].shape)
-    sizes = np.bincount(cells[inside], minlength=S * G).reshape(S, G)
+    sizes = sizes.reshape(S, G)
     within = f", {stratum_names[worst[0]]}" if stratum_names[worst[0]] else ""
 
     def group(stratum: int, g: int) -> Group:
@@ -102,17 +95,13 @@ def measure_violation(
 
 def correlation_rows(data: AuditData, comparison: Comparison, counts: np.ndarray) -> np.ndarray:
     """Return the correlation of scores with each group, or with a number, (R, S, G or 1)."""
-    h, w, s, strata = data.scores, data.weight, comparison.numbers, comparison.strata.codes
-    G, S = len(comparison.groups.values), len(comparison.strata.names)
-    cells = np.where(strata >= 0, strata * G + comparison.groups.codes, -1)
-    _, z = _centred(h, w, strata, S)
-    A = by_cell(cells, S * G, w, w * z, w * z**2)
-    if s is not None:
-        _, s = _centred(s / np.abs(s).max(), w, strata, S)
-        A = sp.csr_array(sp.vstack([A, by_cell(strata, S, w * s, w * s**2, w * s * z)]))
-    sums, cut = resample(A, counts), 3 * S * G
+    s, G, S = comparison.numbers, len(comparison.groups.values), len(comparison.strata.names)
+    largest_score, unit = data.largest(comparison, _largest_numbers)
+    centres = _centres(*data.total(comparison, _counted, unit)[:-2])
+    sums = data.resampled(comparison, counts, _sums, centres, unit)
+    cut = 3 * S * G
     W, first, second = np.moveaxis(sums[:, :cut].reshape(len(sums), 3, S, G), 1, 0)
-    least = ROUNDING * float(np.abs(h).max()) ** 2
+    least = ROUNDING * float(largest_score) ** 2
     with np.errstate(invalid="ignore", divide="ignore"):
         if s is None:
             return _group_correlations(W, first, second, least)
@@ -132,14 +121,54 @@ def comparable(large: np.ndarray, present: np.ndarray) -> np.ndarray:
     return large & enough[:, None] if enough.any() else present
 
 
-def _centred(
-    x: np.ndarray, w: np.ndarray, strata: np.ndarray, S: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean of each stratum, (S,), and numbers less that of their own, (n,)."""
-    inside = strata >= 0
-    size, total = (np.bincount(strata[inside], v[inside], S) for v in (w, w * x))
-    mean = total / np.where(size > 0, size, 1.0)
-    return mean, x - mean[strata]
+def _largest_numbers(data: AuditData, comparison: Comparison) -> np.ndarray:
+    """Return how large scores are, and numbers of a continuous attribute, (2,)."""
+    s = comparison.numbers
+    return np.array([np.abs(data.scores).max(), 0.0 if s is None else np.abs(s).max()])
+
+
+def _counted(data: AuditData, comparison: Comparison, unit: float) -> tuple[np.ndarray, ...]:
+    """Sum weights, scores and numbers by stratum; count people and squares of weights by cell."""
+    w, strata, s = data.weight, comparison.strata.codes, comparison.numbers
+    inside, S, cells, count = strata >= 0, len(comparison.strata.names), *_cells(comparison)
+    numbers = np.zeros(len(w)) if s is None else s / unit
+    by_stratum = (np.bincount(strata[inside], (w * x)[inside], S) for x in (1, data.scores, numbers))
+    by_cell = (np.bincount(cells[inside], x[inside], count) for x in (np.ones(len(w)), w**2))
+    return *by_stratum, *by_cell
+
+
+def _cells(comparison: Comparison) -> tuple[np.ndarray, int]:
+    """Return the cell (stratum, group) of each person, -1 for none, and how many cells there are."""
+    strata, G = comparison.strata.codes, len(comparison.groups.values)
+    cells = np.where(strata >= 0, strata * G + comparison.groups.codes, -1)
+    return cells, G * len(comparison.strata.names)
+
+
+def _centres(size: np.ndarray, *totals: np.ndarray) -> list[np.ndarray]:
+    """Return the means of each stratum, (S,) each."""
+    return [total / np.where(size > 0, size, 1.0) for total in totals]
+
+
+def _sums(
+    data: AuditData,
+    comparison: Comparison,
+    centres: list[np.ndarray],
+    unit: float,
+    threshold: float | None = None,
+    labelled: bool = False,
+) -> sp.csr_array:
+    """Return the matrix whose products are sums over cells, and over strata of a number."""
+    h, w, s, strata = data.scores, data.weight, comparison.numbers, comparison.strata.codes
+    z = h - centres[0][strata]
+    columns = [w, w * z, w * z**2]
+    columns += [] if threshold is None else [w * (h > threshold)]
+    columns += [w * data.labels] if labelled and data.labels is not None else []
+    A = by_cell(*_cells(comparison), *columns)
+    if s is None:
+        return A
+    s = s / unit - centres[1][strata]
+    own = by_cell(strata, len(comparison.strata.names), w * s, w * s**2, w * s * z)
+    return sp.csr_array(sp.vstack([A, own]))
 
 
 def with_doubt(values: np.ndarray, count: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -86,7 +86,7 @@ def _words_of(audit: Audit) -> tuple[str, str, str]:
     record, threshold = audit.record, float(str(audit.record.settings["threshold"]))
     if record.outcome:
         return "are", "being", f"predicted {record.outcome}"
-    if threshold < 1 and np.isin(audit.people.scores, (0.0, 1.0)).all():
+    if threshold < 1 and audit.people.are_decisions:
         return "have", "having", f"{record.score} = 1"
     return "have", "having", f"{record.score} above {threshold:.6g}"
 
@@ -239,7 +239,7 @@ def _alike(audit: Audit, decisions: Decisions) -> Answer:
     ends = f"{gap.worst_figure.value:.3f} with {worst}, {gap.best_figure.value:.3f} with {best}"
     advice = (
         "To compare decisions, pass another --threshold (in Python, threshold=): the median score "
-        f"is {np.median(audit.people.scores):.3g}."
+        f"is {audit.people.median_score:.3g}."
     )
     return Answer(
         attribute=decisions.attribute,
