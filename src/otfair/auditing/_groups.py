@@ -10,7 +10,6 @@ import torch
 
 from otfair._io.arrays import ArgumentError
 from otfair.auditing._reading import AuditData
-from otfair.auditing._statistics import quantile_codes, range_names
 from otfair.notions import (
     Attribute,
     ConditionalParity,
@@ -32,7 +31,6 @@ from otfair.tables import Column, is_number
 
 MIN_BINS = 16  # of a continuous attribute whose values are too many to move score between them
 MAX_ENTRIES = 4_000_000  # distances of people to types of a continuous attribute
-QUARTERS = 4  # of a continuous attribute, for tables and charts
 MAX_TYPES = 400  # of people; more would be too few people each, and too many to show
 
 
@@ -50,6 +48,8 @@ class Comparison:
     fine: np.ndarray  # (n,) types, or parts of them that other notions share
     fine_key: tuple[str, ...]  # equal where `fine` is
     rate: float | None = None  # that precision must be, where the user says so
+    #: Whose codes these are: the people, or combinations of what is compared that they have.
+    table: AuditData | None = None
 
 
 def read_notions(notions: object, labelled: bool) -> list[GroupNotion]:
@@ -154,10 +154,21 @@ def read_reference(reference: object, comparisons: Iterable[Comparison]) -> dict
 def _compare_by(
     data: AuditData, notion: GroupNotion, crossed: Sequence[tuple[str, ...]]
 ) -> list[Comparison]:
+    strata, kept = _stratified(data, notion)
+    numbers = [column for column in kept if is_number(column.values)]
+    groups = [read_group(column) for column in kept if not is_number(column.values)]
+    together = [cross([g for g in groups if g.name in names])[0] for names in crossed]
+    groups = cross(groups) if notion.intersectional else groups + together
+    every: list[Column | Attribute] = [*groups, *numbers]
+    return [_compare(data, notion, strata, one) for one in every]
+
+
+def _stratified(data: AuditData, notion: GroupNotion) -> tuple[Strata, list[Column]]:
+    """Return the strata of people, and the columns by which they are compared within them."""
     columns, labels = list(data.columns), data.labels
     if isinstance(notion, ConditionalParity):
         columns += data.controls
-    strata, kept = split_columns(notion, columns, labels, len(data))
+    strata, kept = split_columns(notion, columns, labels, len(data.weight))
     kept = [column for column in kept if column not in data.controls]
     if notion.reads_labels:  # by what the labels are called
         words = {f"y={k}": words for k, words in enumerate(data.outcomes)}
@@ -168,12 +179,7 @@ def _compare_by(
             f"{notion.name} compares people with {' or '.join(strata.names)}, and there "
             "are none. Check the labels, or ask for another notion."
         )
-    numbers = [column for column in kept if is_number(column.values)]
-    groups = [read_group(column) for column in kept if not is_number(column.values)]
-    together = [cross([g for g in groups if g.name in names])[0] for names in crossed]
-    groups = cross(groups) if notion.intersectional else groups + together
-    every: list[Column | Attribute] = [*groups, *numbers]
-    return [_compare(data, notion, strata, one) for one in every]
+    return strata, kept
 
 
 def _compare(
@@ -181,13 +187,16 @@ def _compare(
 ) -> Comparison:
     numbers, bins, most, name = None, None, MAX_TYPES, str(column.name)
     by_label = data.labels is not None and not isinstance(notion, ConditionalParity)
+    table = data
     if isinstance(column, Attribute):
         moved = groups = column
     else:
-        numbers, most = column.values, max(most, MAX_ENTRIES // len(data))
+        most = max(most, MAX_ENTRIES // len(data))
         room = max(MIN_BINS, MAX_ENTRIES // len(data) // (2 if by_label else len(strata.names)))
-        moved, groups = _binned(numbers, name, room, data.weight)
-        bins = len(moved.values) if len(np.unique(numbers)) > room else None
+        table, binned = data.binned(name, room)
+        moved, groups, numbers = binned.moved, binned.groups, binned.numbers
+        strata = strata if table is data else _stratified(table, notion)[0]
+        bins = len(moved.values) if binned.distinct > room else None
     types, first = number_types(strata.codes, [moved])
     if len(first) > most:
         raise ValueError(
@@ -198,7 +207,7 @@ def _compare(
     fine, key = types, (name, *strata.names)
     if by_label:
         key = (name, "label")
-        fine = np.unique(moved.codes * 2 + data.labels, return_inverse=True)[1]
+        fine = np.unique(moved.codes * 2 + table.labels, return_inverse=True)[1]
     return Comparison(
         notion=type(notion),
         attribute=name,
@@ -206,21 +215,10 @@ def _compare(
         numbers=numbers,
         bins=bins,
         strata=strata,
-        people=lay_out(notion, strata, [moved], torch.as_tensor(data.weight)),
+        people=lay_out(notion, strata, [moved], torch.as_tensor(table.weight)),
         fine=fine,
         fine_key=key,
         rate=notion.rate if isinstance(notion, PredictiveParity) else None,
+        table=table,
     )
 
-
-def _binned(
-    values: np.ndarray, name: str, room: int, weight: np.ndarray
-) -> tuple[Attribute, Attribute]:
-    """Return a continuous attribute in at most `room` bins, by their means, and in quarters."""
-    fine, coarse = (quantile_codes(values, count, weight) for count in (room, QUARTERS))
-    means = np.bincount(fine, weight * values) / np.bincount(fine, weight)
-    names = [f"{name} {one}" for one in range_names(values, coarse)]
-    return (
-        Attribute(fine, means, name, is_group=False),
-        Attribute(coarse, np.array(names, dtype=object), name, is_group=True),
-    )

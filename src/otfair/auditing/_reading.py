@@ -12,6 +12,7 @@ import pandas as pd
 from otfair._io.arrays import ArgumentError, Array, check_weight, same_length
 from otfair.auditing._statistics import quantile_codes, range_names
 from otfair.metrics import resample
+from otfair.notions import Attribute
 from otfair.tables import (
     MAX_CODES,
     MAX_GROUPS,
@@ -32,7 +33,18 @@ from otfair.tables import (
 )
 
 ROUNDING = 1e-3  # what scores may exceed [0, 1] by and still look like probabilities
+QUARTERS = 4  # of a continuous attribute, for tables and charts
 SIGMOID = "apply the sigmoid, 1 / (1 + exp(-s))"
+
+
+@dataclass(frozen=True)
+class Binned:
+    """A continuous attribute, in bins that score moves between and in quarters that are shown."""
+
+    moved: Attribute  # values are the means of the bins
+    groups: Attribute
+    numbers: np.ndarray  # (n,) as they are
+    distinct: int  # how many values there are
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +67,16 @@ class AuditData:
 
     def __len__(self) -> int:
         return len(self.scores)
+
+    def binned(self, name: str, room: int) -> tuple[AuditData, Binned]:
+        """Return a continuous attribute in at most `room` bins, and whose bins these are."""
+        (values,) = (column.values for column in self.columns if column.name == name)
+        fine, coarse = (quantile_codes(values, count, self.weight) for count in (room, QUARTERS))
+        means = np.bincount(fine, self.weight * values) / np.bincount(fine, self.weight)
+        names = [f"{name} {one}" for one in range_names(values, coarse)]
+        moved = Attribute(fine, means, name, is_group=False)
+        groups = Attribute(coarse, np.array(names, dtype=object), name, is_group=True)
+        return self, Binned(moved, groups, values, len(np.unique(values)))
 
     def total(self, comparison: Any, function: Callable[..., Any], *given: Any) -> Any:
         """Return what a function sums over people, who are compared so."""
@@ -84,6 +106,46 @@ class AuditData:
         return bool(np.isin(self.scores, (0.0, 1.0)).all())
 
 
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """What a user gave, in columns, before anybody is left out."""
+
+    scores: np.ndarray  # h (n,); NaN where missing
+    labels: pd.Series[Any] | None
+    weight: np.ndarray  # w (n,); 0 where missing
+    sensitive: pd.DataFrame
+    control: pd.DataFrame
+    features: pd.DataFrame | None
+    score: str
+    weighted: str
+
+    @property
+    def lacking(self) -> dict[str, np.ndarray]:
+        """What people may lack, and who does, (n,) bool each."""
+        out = {"no score": np.isnan(self.scores), "no weight": self.weight <= 0}
+        if self.labels is not None:
+            out["no label"] = self.labels.isna().to_numpy()
+        for name, values in (*self.sensitive.items(), *self.control.items()):
+            out[f"no value of {name!r}"] = values.isna().to_numpy()
+        return out
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of all of it."""
+        labels = None if self.labels is None else self.labels.to_frame()
+        weight = pd.DataFrame({"w": self.weight}) if self.weighted else None
+        return checksum(
+            {
+                "scores": pd.DataFrame({"score": self.scores}),
+                "sensitive_features": self.sensitive,
+                "labels": labels,
+                "X": self.features,
+                "sample_weight": weight,
+                "control_features": self.control,
+            }
+        )
+
+
 def read(
     scores: Array, X: Array, sensitive_features: Array, labels: Array, sample_weight: Array, *,
     continuous: Columns, categorical: Columns, positive_label: object,
@@ -91,6 +153,47 @@ def read(
     names: Mapping[str, Mapping[str, str]] | None = None,
 ) -> AuditData:  # fmt: skip
     """Read everything, and leave out people without score, label, group or weight."""
+    given = read_given(
+        scores, X, sensitive_features, labels, sample_weight, control_features, names
+    )
+    h, y, n, weight = given.scores, given.labels, len(given.scores), given.weight
+    if given.weighted:
+        check_weight(weight, n)
+    unscored = np.isnan(h)
+    if not skip_unscored:
+        refuse_unscored(int(unscored.sum()), n, int(unscored.argmax()))
+    lacking = given.lacking
+    dropped = {why: int(who.sum()) for why, who in lacking.items() if who.any()}
+    rows = np.flatnonzero(~np.any([*lacking.values()], axis=0))
+    refuse_nobody(len(rows), n, dropped)
+    check_range(range_of(h[rows]))
+    sensitive = given.sensitive.iloc[rows]
+    refuse_lists(sensitive)
+    two = np.zeros(0) if y is None else read_labels(y.iloc[rows], positive_label)
+    columns = named(to_columns(sensitive, "sensitive_features"))
+    features, control = given.features, given.control
+    return AuditData(
+        scores=h[rows],
+        labels=None if y is None else two,
+        outcomes=("", "") if y is None else outcomes(y.iloc[rows], two),
+        weight=weight[rows],
+        score=given.score,
+        weighted=given.weighted,
+        columns=read_sensitive(columns, continuous, categorical),
+        controls=tuple(read_control(control[name].iloc[rows], weight[rows]) for name in control),
+        features=None if features is None else features.iloc[rows].reset_index(drop=True),
+        rows=rows,
+        received=n,
+        dropped=dropped,
+        checksum=given.checksum,
+    )
+
+
+def read_given(
+    scores: Array, X: Array, sensitive_features: Array, labels: Array, sample_weight: Array,
+    control_features: Array, names: Mapping[str, Mapping[str, str]] | None,
+) -> Given:  # fmt: skip
+    """Read what a user gave, of all people or of some."""
     sensitive = to_frame(sensitive_features, "sensitive_features", "group")
     n = len(sensitive)
     if n == 0 or not len(sensitive.columns):
@@ -114,59 +217,39 @@ def read(
     for argument, values in columns:
         if values is not None:
             same_length(argument, len(values), n)
-    weighted = ""
+    weighted, weight = "", np.ones(n)
     if sample_weight is not None:  # a missing one is none
         weights = to_series(sample_weight, "sample_weight", "weight")
         numbers = _numbers(weights, "sample_weight")
         weighted = str(weights.name) or "weight"
-        sample_weight = np.where(np.isnan(numbers), 0.0, numbers)
-    weight = check_weight(sample_weight, n).cpu().numpy()
-    unscored = np.isnan(h)
-    if unscored.any() and not unscored.all() and not skip_unscored:
+        same_length("sample_weight", len(numbers), n)
+        # With one person more, as of some people all may be without weight.
+        more = np.append(np.where(np.isnan(numbers), 0.0, numbers), 1.0)
+        weight = check_weight(more, n + 1).cpu().numpy()[:-1]
+    return Given(
+        scores=h, labels=y, weight=weight, sensitive=sensitive, control=control,
+        features=features, score=str(column.name), weighted=weighted,
+    )  # fmt: skip
+
+
+def refuse_unscored(count: int, n: int, first: int) -> None:
+    """Raise where some scores are missing; where all are, nobody is left."""
+    if 0 < count < n:
         raise ValueError(
-            f"{int(unscored.sum())} of {n} scores are missing, the first in row "
-            f"{int(unscored.argmax())} (counted from 0). Score these people too, or leave them out "
-            "with `skip_unscored=True` (on the command line, `--skip-unscored`)."
+            f"{count} of {n} scores are missing, the first in row {first} (counted from 0). Score "
+            "these people too, or leave them out with `skip_unscored=True` (on the command line, "
+            "`--skip-unscored`)."
         )
 
-    lacking = {"no score": unscored, "no weight": weight <= 0}
-    if y is not None:
-        lacking["no label"] = y.isna().to_numpy()
-    for name, values in (*sensitive.items(), *control.items()):
-        lacking[f"no value of {name!r}"] = values.isna().to_numpy()
-    kept = ~np.any([*lacking.values()], axis=0)
-    if not kept.any():
+
+def refuse_nobody(left: int, n: int, dropped: Mapping[str, int]) -> None:
+    """Raise where nobody can be audited."""
+    if not left:
         raise ValueError(
             f"nobody is left of {n} people: "
-            + ", ".join(f"{int(v.sum())} have {k}" for k, v in lacking.items() if v.any())
+            + ", ".join(f"{count} have {why}" for why, count in dropped.items())
             + ". Check that the right columns were passed."
         )
-    rows = np.flatnonzero(kept)
-    _check_range(h[rows])
-    two = np.zeros(0) if y is None else read_labels(y.iloc[rows], positive_label)
-    given = {
-        "scores": pd.DataFrame({"score": h}),
-        "sensitive_features": sensitive,
-        "labels": None if y is None else y.to_frame(),
-        "X": features,
-        "sample_weight": pd.DataFrame({"w": weight}) if weighted else None,
-        "control_features": control,
-    }
-    return AuditData(
-        scores=h[rows],
-        labels=None if y is None else two,
-        outcomes=("", "") if y is None else outcomes(y.iloc[rows], two),
-        weight=weight[rows],
-        score=str(column.name),
-        weighted=weighted,
-        columns=_sensitive(sensitive.iloc[rows], continuous, categorical),
-        controls=tuple(read_control(control[name].iloc[rows], weight[rows]) for name in control),
-        features=None if features is None else features.iloc[rows].reset_index(drop=True),
-        rows=rows,
-        received=n,
-        dropped={k: int(v.sum()) for k, v in lacking.items() if v.any()},
-        checksum=checksum(given),
-    )
 
 
 def _in_words(frame: pd.DataFrame, names: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
@@ -195,16 +278,38 @@ def _numbers(column: pd.Series[Any], argument: str) -> np.ndarray:
     return numbers
 
 
-def _check_range(h: np.ndarray) -> None:
-    low, high = float(h.min()), float(h.max())
+@dataclass(frozen=True)
+class Range:
+    """Between what numbers scores lie, and how many of n are infinite, or outside of [0, 1]."""
+
+    low: float
+    high: float
+    infinite: int
+    outside: int
+    n: int
+
+    def wider(self, other: Range) -> Range:
+        """Return the range of both."""
+        counts = (self.infinite + other.infinite, self.outside + other.outside, self.n + other.n)
+        return Range(min(self.low, other.low), max(self.high, other.high), *counts)
+
+
+def range_of(h: np.ndarray) -> Range:
+    """Return the range of scores, (n,)."""
+    outside = int(((h < 0) | (h > 1)).sum())
+    return Range(float(h.min()), float(h.max()), int(np.isinf(h).sum()), outside, len(h))
+
+
+def check_range(found: Range) -> None:
+    """Raise where scores are no scores, or all the same."""
+    low, high, bad = found.low, found.high, found.outside
     if not np.isfinite([low, high]).all():
         raise ArgumentError(
             "scores",
-            f"must lie in [0, 1]; {int(np.isinf(h).sum())} of {len(h)} are infinite. Mend "
+            f"must lie in [0, 1]; {found.infinite} of {found.n} are infinite. Mend "
             "what made them, such as a logarithm of 0.",
         )
     if low < 0 or high > 1:
-        bad = int(((h < 0) | (h > 1)).sum())
         remedy = "Turn them into probabilities, or pass decisions as 0 and 1."
         if low > -ROUNDING and high < 1 + ROUNDING:
             remedy = "They look like probabilities that were rounded badly: clip them to [0, 1]."
@@ -219,7 +324,7 @@ def _check_range(h: np.ndarray) -> None:
             remedy = "They look like percentages: divide them by 100."
         raise ArgumentError(
             "scores",
-            f"must lie in [0, 1]; {bad} of {len(h)} do not: they range from {low:.4g} to "
+            f"must lie in [0, 1]; {bad} of {found.n} do not: they range from {low:.4g} to "
             f"{high:.4g}. {remedy}",
         )
     if low == high:
@@ -229,17 +334,20 @@ def _check_range(h: np.ndarray) -> None:
         )
 
 
-def _sensitive(
-    frame: pd.DataFrame, continuous: Columns, categorical: Columns
-) -> tuple[Column, ...]:
-    """Return groups as columns of text and numbers as columns of floats."""
+def refuse_lists(frame: pd.DataFrame) -> None:
+    """Raise where a sensitive column holds lists."""
     for name in frame.columns:
         if frame[name].dtype == object and frame[name].map(pd.api.types.is_list_like).any():
             raise ValueError(
                 f"sensitive column {name!r} holds lists, where each person needs one value. Turn "
                 "them into text, as with `.map(str)`, or pass one column for each place."
             )
-    columns = named(to_columns(frame, "sensitive_features"))
+
+
+def read_sensitive(
+    columns: list[Column], continuous: Columns, categorical: Columns
+) -> tuple[Column, ...]:
+    """Return groups as columns of text and numbers as columns of floats."""
     kinds, out = sensitive_kinds(columns, continuous, categorical), []
     for column in columns:
         name, is_group = str(column.name), kinds[str(column.name)] is Kind.GROUP
