@@ -284,6 +284,11 @@ def _counterparts(audit: Audit, finding: Finding, top: int) -> pd.DataFrame:
     pairs = finding.cost.pairs
     if pairs is None or audit.features is None:
         raise ValueError("there are no counterparts without features; pass `X` to `audit`.")
+    if top > len(pairs.mass) and len(pairs) > len(pairs.mass):
+        raise ValueError(
+            f"an audit on Dask keeps the first {SHOWN_PAIRS} pairs of a finding; received "
+            f"`top={top}`. Audit a sample on one machine for more."
+        )
     columns = {"mass": pairs.mass[:top], "distance": pairs.distance[:top]}
     features: list[pd.DataFrame] = []
     for side in ("giver", "receiver"):

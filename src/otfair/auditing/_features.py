@@ -14,6 +14,7 @@ from otfair._io.progress import track
 from otfair.auditing._reading import AuditData
 from otfair.tables import (
     MANY_VALUES,
+    Known,
     Reason,
     TableEncoder,
     Why,
@@ -37,6 +38,13 @@ class Features:
     table: pd.DataFrame  # as shown to readers
     encoder: TableEncoder
     missing: dict[str, int]
+    spreads: dict[str, float] | None = None  # of numbers, where the table has some people only
+
+    def spread_of(self, name: str) -> float:
+        """Return the standard deviation of a column of numbers, of all people."""
+        if self.spreads is not None:
+            return self.spreads[name]
+        return float(np.nanstd(self.table[name].to_numpy(np.float64, na_value=np.nan)))
 
     def encode(self, rows: np.ndarray) -> np.ndarray:
         """Return some people as points, (b, p)."""
@@ -75,50 +83,93 @@ def choose_columns(
     X = data.features
     if X is None:
         return Choice(columns={}, left_out={}, notes=())
-    dropped, named = (_known(names, what, X) for names, what in ((drop, "drop"), (keep, "keep")))
-    sensitive = {str(c.name) for c in data.columns}
-    known = [known_column(c.values, sensitive=str(c.name)) for c in data.columns]
-    if data.labels is not None and len(np.unique(data.labels)) > 1:
-        known.append(known_column(data.labels))
+    dropped, named = (known_names(names, what, list(X.columns)) for names, what in ((drop, "drop"), (keep, "keep")))
+    sensitive = tuple(str(c.name) for c in data.columns)
+    told = Told.of(data)
     left_out: dict[str, Reason] = {}
     notes, kept = [], {}
     for name, column in track(X.items(), "columns", len(X.columns), verbose=verbose, leave=False):
-        said: list[Reason] = []
-        if name in dropped:
-            why: Reason | None = Reason(Why.ASKED, "left out as asked")
-        elif name in sensitive:
-            why = Reason(Why.SENSITIVE, "the sensitive attribute itself")
+        asked, used = name in dropped, name in named
+        looked = look_at(str(name), column, told, sensitive, asked=asked, used=used)
+        notes += looked.notes
+        if looked.why is not None:
+            left_out[str(name)] = looked.why
         else:
-            why = unsuited(str(name), column, guess=name not in named)
-        if why is None:
-            why, said = explain_copy(column, known, data.scores)
-            if why is None and data.labels is not None:
-                said += _foretold(column, data, said)
-            if why is not None and name in named:
-                said, why = [Reason(why.why, f"{why}, and used as it was named")], None
-        notes += [f"{name}: {'; '.join(said)}"] if said else []
-        if why is not None:
-            left_out[str(name)] = why
-            continue
-        kept[str(name)], note = _merged(column)
-        notes += [note] if note else []
-    hidden = [name for name in X.columns if name in sensitive]
+            kept[str(name)] = merged(column, looked.frequent)
+    notes += last_notes(list(X.columns), sensitive, bool(kept))
+    return Choice(columns=kept, left_out=left_out, notes=tuple(notes))
+
+
+@dataclass(frozen=True)
+class Told:
+    """What columns may tell of people, who are (n,)."""
+
+    known: list[Known]
+    scores: np.ndarray
+    labels: np.ndarray | None
+    weight: np.ndarray
+
+    @classmethod
+    def of(cls, data: AuditData) -> Told:
+        """Return what is audited of people."""
+        known = [known_column(c.values, sensitive=str(c.name)) for c in data.columns]
+        if data.labels is not None and len(np.unique(data.labels)) > 1:
+            known.append(known_column(data.labels))
+        return cls(known, data.scores, data.labels, data.weight)
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What was decided about a column: why it is left out, if so, what is kept of it, and notes."""
+
+    why: Reason | None
+    notes: list[str]
+    frequent: frozenset[Any] | None = None  # of many categories, those that are kept
+
+
+def look_at(
+    name: str, column: pd.Series[Any], told: Told, sensitive: tuple[str, ...], *, asked: bool,
+    used: bool,
+) -> Looked:  # fmt: skip
+    """Decide about a column, which may be `asked` to be left out, or to be `used` in any case."""
+    said: list[Reason] = []
+    if asked:
+        why: Reason | None = Reason(Why.ASKED, "left out as asked")
+    elif name in sensitive:
+        why = Reason(Why.SENSITIVE, "the sensitive attribute itself")
+    else:
+        why = unsuited(name, column, guess=not used)
+    if why is None:
+        why, said = explain_copy(column, told.known, told.scores)
+        if why is None and told.labels is not None:
+            said += _foretold(column, told, said)
+        if why is not None and used:
+            said, why = [Reason(why.why, f"{why}, and used as it was named")], None
+    notes = [f"{name}: {'; '.join(said)}"] if said else []
+    if why is not None:
+        return Looked(why, notes)
+    frequent, note = _frequent(column)
+    return Looked(None, notes + ([note] if note else []), frequent)
+
+
+def last_notes(columns: list[str], sensitive: tuple[str, ...], any_kept: bool) -> list[str]:
+    """Say what is to be noted of all columns together."""
+    notes = []
+    hidden = [name for name in columns if name in sensitive]
     if hidden and len(sensitive) > 1:
         notes.append(
             f"distances do not see what is sensitive ({', '.join(hidden)}), so that the cost for "
             "one attribute depends on which others are audited with it"
         )
-    if not kept:
-        notes.append(NO_DISTANCES)
-    return Choice(columns=kept, left_out=left_out, notes=tuple(notes))
+    return notes if any_kept else [*notes, NO_DISTANCES]
 
 
-def _foretold(column: pd.Series[Any], data: AuditData, said: list[Reason]) -> list[Reason]:
+def _foretold(column: pd.Series[Any], told: Told, said: list[Reason]) -> list[Reason]:
     """Say so where a column nearly is the label, and nothing was said of the label yet."""
-    assert data.labels is not None
+    assert told.labels is not None
     if any(reason.why is Why.LABEL_COPY for reason in said):
         return []
-    found = foretells(column, np.asarray(data.labels), data.weight)
+    found = foretells(column, np.asarray(told.labels), told.weight)
     if found is None:
         return []
     return [Reason(found.why, f"{found}; distances see it: drop it if it is one")]
@@ -134,26 +185,32 @@ def read_features(choice: Choice, weight: np.ndarray) -> Features | None:
     return Features(table=table, encoder=encoder, missing=missing)
 
 
-def _known(names: Iterable[str], what: str, X: pd.DataFrame) -> list[str]:
+def known_names(names: Iterable[str], what: str, columns: list[str]) -> list[str]:
     """Return the columns that a setting names, all of which `X` must have."""
     names = [names] if isinstance(names, str) else [str(name) for name in names]
-    if unknown := [name for name in names if name not in X.columns]:
-        raise ValueError(f"`{what}` names {unknown}; the columns of `X` are {list(X.columns)}.")
+    if unknown := [name for name in names if name not in columns]:
+        raise ValueError(f"`{what}` names {unknown}; the columns of `X` are {columns}.")
     return names
 
 
-def _merged(column: pd.Series[Any]) -> tuple[pd.Series[Any], str]:
-    """Keep the most frequent categories of many, and call the rest one."""
+def _frequent(column: pd.Series[Any]) -> tuple[frozenset[Any] | None, str]:
+    """Return the most frequent of many categories, where the rest is to be called one."""
     if is_number(column):
-        return column, ""
+        return None, ""
     counts = column.value_counts()
     counts = counts[counts > 0]  # a category may have nobody
     if len(counts) <= MANY_VALUES:  # more are made one
-        return column, ""
-    frequent = set(counts.index[: MANY_VALUES - 1])
-    texts = column.astype(object).map(plain_text, na_action="ignore")
+        return None, ""
     note = (
         f"{column.name}: {len(counts)} values, of which the {MANY_VALUES - 1} most frequent are "
         f"kept and the rest count as one"
     )
-    return texts.where(column.isna() | column.isin(frequent), OTHER), note
+    return frozenset(counts.index[: MANY_VALUES - 1]), note
+
+
+def merged(column: pd.Series[Any], frequent: frozenset[Any] | None) -> pd.Series[Any]:
+    """Keep the most frequent categories of many, and call the rest one."""
+    if frequent is None:
+        return column
+    texts = column.astype(object).map(plain_text, na_action="ignore")
+    return texts.where(column.isna() | column.isin(frequent), OTHER)

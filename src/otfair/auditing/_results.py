@@ -197,9 +197,22 @@ class Pairs:
     distance: np.ndarray = field(repr=False)  #: In units of the typical one between two people.
     giver_type: np.ndarray = field(repr=False)  #: Types of those who give.
     receiver_type: np.ndarray = field(repr=False)  #: Types of those who receive.
+    #: Of an audit on Dask, which keeps the first pairs: how many there are, how many of these are
+    #: twins, and how much moves between twins. None where all pairs are here.
+    totals: tuple[int, int, float] | None = None
 
     def __len__(self) -> int:
-        return len(self.mass)
+        return len(self.mass) if self.totals is None else self.totals[0]
+
+    @property
+    def n_twins(self) -> int:
+        """How many pairs are alike in every column that distances see."""
+        return int(self.twins.sum()) if self.totals is None else self.totals[1]
+
+    @property
+    def twin_mass(self) -> float:
+        """How much moves between them, as a share of all score."""
+        return float(self.mass[self.twins].sum()) if self.totals is None else self.totals[2]
 
     @property
     def twins(self) -> np.ndarray:
@@ -277,7 +290,7 @@ class Cost:
         """Share of the score that moves which goes to people who are alike in every column."""
         if self.pairs is None or not self.moved:
             return 0.0
-        return float(self.pairs.mass[self.pairs.twins].sum() / self.moved)
+        return self.pairs.twin_mass / self.moved
 
 
 @dataclass(frozen=True, kw_only=True)

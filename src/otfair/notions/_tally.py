@@ -19,7 +19,7 @@ from otfair._io.arrays import Array, check_weight
 from otfair.notions._base import GroupNotion, Notion
 from otfair.notions._constraints import People
 from otfair.notions._gaps import known_people, known_sensitive
-from otfair.tables import to_frame, to_series
+from otfair.tables import one_below, to_frame, to_series
 
 
 @dataclass(frozen=True)
@@ -85,10 +85,10 @@ def join(tallies: Sequence[Tally]) -> Tally:
     if len(columns) > 1:
         raise ValueError(f"sensitive columns differ between partitions: {sorted(columns)[:2]}.")
     labels = [own.labels for own in tallies if own.labels is not None]
-    table = {name: _one_below([f[name] for f in frames]) for name in frames[0].columns}
+    table = {name: one_below([f[name] for f in frames]) for name in frames[0].columns}
     return Tally(
         pd.DataFrame(table),
-        _one_below(labels) if labels else None,
+        one_below(labels) if labels else None,
         np.concatenate([own.weight for own in tallies]),
         np.concatenate([own.count for own in tallies]),
     )
@@ -106,11 +106,3 @@ def represent(people: People) -> People:
         weight=(people.mass / 2).repeat_interleave(2),
     )  # fmt: skip
 
-
-def _one_below(columns: Sequence[pd.Series]) -> pd.Series:
-    """Put columns below each other; categories stay declared, those of all of them."""
-    if all(isinstance(c.dtype, pd.CategoricalDtype) for c in columns):
-        declared = dict.fromkeys(v for c in columns for v in c.cat.categories)
-        kind = pd.CategoricalDtype([*declared], ordered=columns[0].cat.ordered)
-        columns = [c.astype(kind) for c in columns]
-    return pd.concat(columns, ignore_index=True)

@@ -9,12 +9,13 @@ from otfair.tables._columns import (
     as_columns,
     chosen_names,
     named,
+    one_below,
     same_people,
     to_columns,
     to_frame,
     to_series,
 )
-from otfair.tables._copies import explain_copy, known_column
+from otfair.tables._copies import Known, explain_copy, known_column
 from otfair.tables._encoded_column import EncodedColumn
 from otfair.tables._encoder import TableEncoder, tree_matrix
 from otfair.tables._formulas import without_formulas

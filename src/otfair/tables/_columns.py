@@ -57,6 +57,15 @@ def to_series(table: Array, argument: str, single: str) -> pd.Series[Any]:
     return frame.iloc[:, 0]
 
 
+def one_below(columns: Sequence[pd.Series[Any]]) -> pd.Series[Any]:
+    """Put columns below each other; categories stay declared, those of all of them."""
+    if all(isinstance(c.dtype, pd.CategoricalDtype) for c in columns):
+        declared = dict.fromkeys(v for c in columns for v in c.cat.categories)
+        kind = pd.CategoricalDtype([*declared], ordered=columns[0].cat.ordered)
+        columns = [c.astype(kind) for c in columns]
+    return pd.concat(columns, ignore_index=True)
+
+
 def to_narwhals(table: Array, argument: str) -> nw.DataFrame[Any] | nw.Series[Any] | None:
     """Return what is a data frame or a series of any library as narwhals knows it; else None."""
     try:

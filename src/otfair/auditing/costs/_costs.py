@@ -16,9 +16,10 @@ from otfair.auditing._reading import AuditData
 from otfair.auditing._results import Cost, Flow, Pairs
 from otfair.auditing._statistics import MIN_SCORE
 from otfair.auditing.costs._distances import TypeDistances
-from otfair.auditing.costs._extrapolation import drawn_representatives, extrapolate_cost
+from otfair.auditing.costs._extrapolation import Checked, extrapolate_cost
 from otfair.auditing.costs._solving import (
     Solution,
+    Totals,
     at_cheapest_rate,
     representatives,
     solve,
@@ -44,7 +45,7 @@ def cost_of_fairness(
     """
     people, w = comparison.people, data.weight
     h = np.maximum(data.scores, MIN_SCORE)
-    cost = Cost(least_moved=_least_moved(people, h, counts), rate=comparison.rate)
+    cost = Cost(least_moved=least_moved(data, comparison, counts), rate=comparison.rate)
     if distances is None:
         return cost
     if "precision" in people.kinds:  # whose rate is the cheapest one without bounds
@@ -68,8 +69,12 @@ def cost_of_fairness(
         np.bincount(who, pairs.mass, len(h)) for who in (pairs.receiver, pairs.giver)
     )
     fair = data.scores + (received - given) * total / w  # the scores after the transport
-    exact = _interval(people, solved, w * h, distances.nearest, counts)
-    exact = exact if sampling is None else _combined(exact, sampling)
+    paid = solved.paid
+    if paid is None:
+        paid = (solved.plan * distances.nearest).sum(1)
+    sums = data.resampled(comparison, counts, plan_rows, solved.plan, paid)
+    exact = plan_cost(people, solved.value, solved.duals, sums)
+    exact = exact if sampling is None else combined(exact, sampling)
     try:
         if between is not None:
             whole = CostMatrix(between, scale=None)
@@ -103,7 +108,7 @@ def cost_of_fairness(
     )
 
 
-def _combined(people: Estimate, sampling: Estimate) -> Estimate:
+def combined(people: Estimate, sampling: Estimate) -> Estimate:
     """Return the cost with all people as receivers, unsure by who is there and by the sample."""
     if not np.isfinite(people.low):  # without resamples, by the sample alone
         return sampling
@@ -114,55 +119,76 @@ def _combined(people: Estimate, sampling: Estimate) -> Estimate:
 
 
 def _smooth(people: People, h: np.ndarray, distances: TypeDistances, exact: float) -> float:
-    """Return the adjusted cost; soft distances may be negative, and a shift of all cancels."""
-    share = 1.0
     if distances.reference is None:
         few, scores = representatives(people, h, distances.soft_rows)
-        total = float(few.weight.numpy() @ scores)
-    else:
-        # People drawn by their score make too much of chance, in the exact cost as in this one: of
-        # them it is the share of the exact cost that counts.
-        every = np.ones(len(distances.checked), dtype=bool)
-        few, scores = drawn_representatives(people, people.weight.numpy() * h, distances, every)
-        total = float(few.weight.numpy() @ scores)
-        of_few = solve(few, scores, distances.checked_nearest).value / total
-        share = exact / of_few if of_few > 0 else 1.0
-    shifted = CostMatrix(distances.soft - min(0.0, float(distances.soft.min())))
-    answer = adjusted_otf(scores, shifted, type_constraints(few), epsilon=distances.epsilon)
-    return share * answer.value / total
+        return smooth_cost(few, scores, distances.soft, distances.epsilon)
+    checked, totals = Checked.of(people, distances), Totals.of(people, h)
+    return smooth_of_checked(people, totals, checked, distances.soft, distances.epsilon, exact)
 
 
-def _least_moved(people: People, h: np.ndarray, counts: np.ndarray) -> Estimate:
+def smooth_cost(people: People, h: np.ndarray, soft: np.ndarray, epsilon: float) -> float:
+    """Return the adjusted cost; soft distances may be negative, and a shift of all cancels."""
+    shifted = CostMatrix(soft - min(0.0, float(soft.min())))
+    answer = adjusted_otf(h, shifted, type_constraints(people), epsilon=epsilon)
+    return answer.value / float(people.weight.numpy() @ h)
+
+
+def smooth_of_checked(
+    people: People, totals: Totals, checked: Checked, soft: np.ndarray, epsilon: float,
+    exact: float,
+) -> float:  # fmt: skip
+    """Return the adjusted cost by people who were drawn by their score."""
+    # They make too much of chance, in the exact cost as in this one: of them it is the share of the
+    # exact cost that counts.
+    few, scores = checked.standing(people, totals)
+    total = float(few.weight.numpy() @ scores)
+    of_few = solve(few, scores, checked.full).value / total
+    share = exact / of_few if of_few > 0 else 1.0
+    return share * smooth_cost(few, scores, soft, epsilon)
+
+
+def least_moved(data: AuditData, comparison: Comparison, counts: np.ndarray) -> Estimate:
     """Return the share of score that must move where any two people are at distance 1."""
-    types, w, K = people.types.numpy(), people.weight.numpy(), len(people.type_names)
-    weight, mass = (np.bincount(types, x, K) for x in (w, w * h))
+    people, K = comparison.people, len(comparison.people.type_names)
+    sums = data.resampled(comparison, counts, _type_rows)
+    weight, mass = sums[0, :K], sums[0, K:]
     crowd = replace(people, types=torch.arange(K), weight=torch.as_tensor(weight))
     D = 1.0 - np.eye(K)
     crowd, _ = at_cheapest_rate(crowd, np.minimum(mass / weight, 1.0), D)
     people = replace(people, rates=crowd.rates)
     t = exact_otf(np.minimum(mass / weight, 1.0), CostMatrix(D), crowd.constraints())
     share = t.plan() / mass[:, None]  # (K, K)
-    sums = resample(by_cell(types, K, w, w * h), counts)
     masses = sums[:, K:]
     paid, sent = masses @ (share * D).sum(1), masses @ share
     duals = np.asarray(t.constraint_duals)
     return _lagrangian(people, t.primal_value, duals, sums[:, :K], masses.sum(1), paid, sent)
 
 
-def _interval(
-    people: People, solved: Solution, mass: np.ndarray, D: np.ndarray, counts: np.ndarray
-) -> Estimate:
-    """Return the cost of a plan per unit of score, with its interval."""
-    K = D.shape[1]
-    paid = (solved.plan * D).sum(1) if solved.paid is None else solved.paid  # (n,)
+def _type_rows(data: AuditData, comparison: Comparison) -> sp.csr_array:
+    """Return the matrix whose products are weights and scores by type."""
+    people, w = comparison.people, data.weight
+    mass = w * np.maximum(data.scores, MIN_SCORE)
+    return by_cell(people.types.numpy(), len(people.type_names), w, mass)
+
+
+def plan_rows(
+    data: AuditData, comparison: Comparison, plan: sp.csr_array, paid: np.ndarray
+) -> sp.csr_array:
+    """Return the matrix whose products are what the cost of a plan is computed from."""
+    people, mass = comparison.people, data.weight * np.maximum(data.scores, MIN_SCORE)
     rows = [
-        by_cell(people.types.numpy(), K, people.weight.numpy()),
+        by_cell(people.types.numpy(), len(people.type_names), data.weight),
         sp.csr_array(np.stack([mass, paid])),
-        sp.csr_array(solved.plan.T),
+        sp.csr_array(plan.T),
     ]
-    sums = resample(sp.csr_array(sp.vstack(rows)), counts)
+    return sp.csr_array(sp.vstack(rows))
+
+
+def plan_cost(people: People, value: float, duals: np.ndarray, sums: np.ndarray) -> Estimate:
+    """Return the cost of a plan per unit of score, with its interval, from sums of `plan_rows`."""
+    K = len(people.type_names)
     weight, total, paid, sent = sums[:, :K], sums[:, K], sums[:, K + 1], sums[:, K + 2 :]
-    return _lagrangian(people, solved.value, solved.duals, weight, total, paid, sent)
+    return _lagrangian(people, value, duals, weight, total, paid, sent)
 
 
 def _lagrangian(
@@ -191,18 +217,12 @@ def _pairs(
     """Return who gives to whom, and names of the types that are shown."""
     types = comparison.people.types.numpy()
     if solved.between is not None and solved.distance is not None:
-        plan = solved.between
-        i, receiver = plan.coords
-        distance = solved.distance
-        crosses = i != receiver
+        i, receiver = solved.between.coords
+        moves = _crossing(i, receiver, solved.between.data, solved.distance, i != receiver)
     else:
-        plan = solved.plan.tocoo()
-        i, k = plan.coords
-        receiver, distance = distances.person[i, k], distances.nearest[i, k].astype(np.float64)
-        crosses = k != types[i]
-    crosses &= plan.data > MIN_SCORE
-    i, receiver, distance = i[crosses], receiver[crosses], distance[crosses]
-    mass = plan.data[crosses] / total
+        moves = plan_moves(types, solved.plan, distances.person, distances.nearest)
+    i, receiver, mass, distance = moves
+    mass = mass / total
     order = np.lexsort([i, distance, -mass])
     i, receiver, mass, distance = (x[order] for x in (i, receiver, mass, distance))
     shown = type_people(comparison.strata, [comparison.groups], comparison.people.weight)
@@ -214,11 +234,36 @@ def _pairs(
     return pairs, shown.type_names
 
 
+def plan_moves(
+    types: np.ndarray, plan: sp.csr_array, person: np.ndarray, nearest: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """Return who gives, to whom, how much and how far, of a plan from people to types."""
+    entries = plan.tocoo()
+    i, k = entries.coords
+    distance = nearest[i, k].astype(np.float64)
+    return _crossing(i, person[i, k], entries.data, distance, k != types[i])
+
+
+def _crossing(
+    giver: np.ndarray, receiver: np.ndarray, mass: np.ndarray, distance: np.ndarray,
+    crosses: np.ndarray,
+) -> tuple[np.ndarray, ...]:  # fmt: skip
+    """Leave out who keeps their score, and what is nothing."""
+    crosses = crosses & (mass > MIN_SCORE)
+    return tuple(x[crosses] for x in (giver, receiver, mass, distance))
+
+
 def _flows(pairs: Pairs, names: tuple[str, ...]) -> tuple[Flow, ...]:
     K = len(names)
     cells = pairs.giver_type * K + pairs.receiver_type
     mass = np.bincount(cells, pairs.mass, K * K)
     paid = np.bincount(cells, pairs.mass * pairs.distance, K * K)
+    return flows_of(mass, paid, names)
+
+
+def flows_of(mass: np.ndarray, paid: np.ndarray, names: tuple[str, ...]) -> tuple[Flow, ...]:
+    """Return score between types, the largest first, from sums by giver and receiver, (K K,)."""
+    K = len(names)
     return tuple(
         Flow(giver=names[c // K], receiver=names[c % K], mass=float(m), distance=float(paid[c] / m))
         for c in np.argsort(-mass, kind="stable")

@@ -57,17 +57,36 @@ def with_types(people: People, types: np.ndarray, weight: np.ndarray) -> People:
     return replace(people, types=torch.as_tensor(types), weight=torch.as_tensor(weight))
 
 
+@dataclass(frozen=True)
+class Totals:
+    """What all people of each type weigh, and their score, (K,) each."""
+
+    weight: np.ndarray
+    mass: np.ndarray
+
+    @classmethod
+    def of(cls, people: People, h: np.ndarray) -> Totals:
+        """Return those of people."""
+        types, w, K = people.types.numpy(), people.weight.numpy(), len(people.type_names)
+        return cls(*(np.bincount(types, x, K) for x in (w, w * h)))
+
+
 def representatives(people: People, h: np.ndarray, rows: np.ndarray) -> tuple[People, np.ndarray]:
     """Let some people stand for all, in weight and, by their scores, mass of each type."""
     types, w = people.types.numpy(), people.weight.numpy()
     if len(rows) == len(types):
         return people, h
+    return stand_for(people, types[rows], w[rows], h[rows], Totals.of(people, h))
+
+
+def stand_for(
+    people: People, types: np.ndarray, w: np.ndarray, h: np.ndarray, totals: Totals
+) -> tuple[People, np.ndarray]:
+    """Let people of these types, weights and scores stand for all."""
     K = len(people.type_names)
-    weight, mass = (np.bincount(types, x, K) for x in (w, w * h))
-    own, some = types[rows], w[rows]
-    some = some * (weight / np.bincount(own, some, K).clip(1e-300))[own]
-    scale = mass / np.bincount(own, some * h[rows], K).clip(1e-300)
-    return with_types(people, own, some), np.minimum(h[rows] * scale[own], 1.0)
+    some = w * (totals.weight / np.bincount(types, w, K).clip(1e-300))[types]
+    scale = totals.mass / np.bincount(types, some * h, K).clip(1e-300)
+    return with_types(people, types, some), np.minimum(h * scale[types], 1.0)
 
 
 def at_cheapest_rate(people: People, h: np.ndarray, D: np.ndarray) -> tuple[People, float | None]:
@@ -81,12 +100,24 @@ def at_cheapest_rate(people: People, h: np.ndarray, D: np.ndarray) -> tuple[Peop
         return people, float(people.rates[0])
     K = len(people.type_names)
     some = stratified_sample(people.types.numpy(), K, SEARCHED // K, seed=[0])
-    few, scores = representatives(people, h, some)
-    found = exact_otf(scores, CostMatrix(D[some]), type_constraints(few)).problem.constraints.rates
-    if not found:  # no two groups can be compared
-        return people, None
+    rate = cheapest_rate(*representatives(people, h, some), D[some])
+    return with_rate(people, rate), rate
+
+
+def cheapest_rate(people: People, h: np.ndarray, D: np.ndarray) -> float | None:
+    """Return the precision that is cheapest to reach; None where no two groups can be compared."""
+    found = exact_otf(h, CostMatrix(D), type_constraints(people)).problem.constraints.rates
+    if not found:
+        return None
     (rate,) = set(found.values())
-    return replace(people, rates=torch.full_like(people.rates, rate)), rate
+    return rate
+
+
+def with_rate(people: People, rate: float | None) -> People:
+    """Let the precision of groups have to be a rate."""
+    if people.rates is None or rate is None:
+        return people
+    return replace(people, rates=torch.full_like(people.rates, rate))
 
 
 def solve(people: People, h: np.ndarray, D: np.ndarray) -> Solution:

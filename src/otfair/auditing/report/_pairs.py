@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +54,10 @@ def pairs(audit: Audit, finding: Finding) -> list[Pair]:
     h, types = audit.people.scores, finding.cost.types
     chosen = np.flatnonzero(~found.twins)[:SHOWN_PAIRS]
     people = [np.asarray(side[chosen], dtype=np.int64) for side in (found.giver, found.receiver)]
-    compared = [_compared(str(c), column, *people) for c, column in features.table.items()]
+    compared = [
+        _compared(str(c), column, features.spread_of, *people)
+        for c, column in features.table.items()
+    ]
     out = []
     for k, place in enumerate(chosen):
         i, j = (int(side[k]) for side in people)
@@ -103,16 +107,16 @@ class _Compared:
 
 
 def _compared(
-    name: str, column: pd.Series[Any], giver: np.ndarray, receiver: np.ndarray
-) -> _Compared:
+    name: str, column: pd.Series[Any], spread_of: Callable[[str], float], giver: np.ndarray,
+    receiver: np.ndarray,
+) -> _Compared:  # fmt: skip
     """Compare givers and receivers in a column; numbers differ by standard deviations."""
     sides = [column.iloc[people] for people in (giver, receiver)]
     gaps = [side.isna().to_numpy(dtype=bool) for side in sides]
     number = is_number(column)
     if number:
         a, b = (side.to_numpy(np.float64, na_value=np.nan) for side in sides)
-        spread = float(np.nanstd(column.to_numpy(np.float64, na_value=np.nan)))
-        differs = np.abs(a - b) > ALIKE_WITHIN * spread
+        differs = np.abs(a - b) > ALIKE_WITHIN * spread_of(name)
     else:
         a, b = (side.astype(object).map(str).to_numpy(dtype=object) for side in sides)
         differs = a != b
