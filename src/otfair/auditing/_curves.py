@@ -25,20 +25,27 @@ def curves(data: AuditData, groups: Attribute) -> tuple[Curve, ...]:
     out = []
     for code, name in enumerate(groups.values):
         inside = groups.codes == code
-        h, w = data.scores[inside], data.weight[inside]
-        if not len(h):
-            continue
-        density = np.histogram(h, DENSITY, (0.0, 1.0), weights=w)[0] / w.sum()
-        curve = Curve(
-            attribute=groups.name, group=str(name), people=len(h), density=tuple(density.tolist())
-        )
-        if data.labels is not None:
-            y = data.labels[inside]
-            curve = replace(curve, calibration=calibration(h, y, w))
-            if 0 < y.sum() < len(y):
-                curve = replace(curve, roc=roc(h, y, w), auc=auc(h, y, w))
-        out.append(curve)
+        y = None if data.labels is None else data.labels[inside]
+        if inside.any():
+            h, w = data.scores[inside], data.weight[inside]
+            out.append(curve_of(groups.name, str(name), h, w, y))
     return tuple(out)
+
+
+def curve_of(
+    attribute: str, group: str, h: np.ndarray, w: np.ndarray, y: np.ndarray | None
+) -> Curve:
+    """Return the curves of a group, from the scores, weights and labels of its people."""
+    density = np.histogram(h, DENSITY, (0.0, 1.0), weights=w)[0] / w.sum()
+    curve = Curve(
+        attribute=attribute, group=group, people=len(h), density=tuple(density.tolist())
+    )
+    if y is None:
+        return curve
+    curve = replace(curve, calibration=calibration(h, y, w))
+    if 0 < y.sum() < len(y):
+        curve = replace(curve, roc=roc(h, y, w), auc=auc(h, y, w))
+    return curve
 
 
 def roc(h: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[tuple[float, float], ...]:

@@ -33,40 +33,48 @@ class Neighbourhood:
         """Compare neighbours of different groups; None where there are none, or no groups."""
         if comparison.numbers is not None:
             return None
-        names, data = comparison.groups.values, self._data
-        strata = comparison.strata.codes
-        everybody = Crowd(data.scores, comparison.groups.codes, strata, data.weight)
+        data = self._data
+        everybody = Crowd(
+            data.scores, comparison.groups.codes, comparison.strata.codes, data.weight
+        )
         rows, columns = everybody.take(self._looking), everybody.take(self._among)
-        gaps = find_gaps(self._geometry, rows, columns, NEIGHBOURS)
-        found = np.isfinite(gaps.absolute)
-        if not found.any():
-            return None
-        cells = np.where(found, rows.groups, -1)
-        absolute, signed, distance = (
-            np.where(found, rows.weight * x, 0.0)
-            for x in (gaps.absolute, gaps.signed, gaps.distance)
-        )
-        parts = by_cell(cells, len(names), rows.weight, absolute, signed, distance)
         # Resampled people look among the same others.
-        sums = resample(parts, counts[:, self._looking]).reshape(-1, 4, len(names))
-        with np.errstate(invalid="ignore"):  # a group that is not in a resample says nothing
-            means = sums[:, 1:] / sums[:, :1]  # (resamples, 3, groups)
-            total = sums[:, 1].sum(1) / sums[:, 0].sum(1)
-        people = np.bincount(cells[found], minlength=len(names))
-        groups = [
-            AlikeGroup(
-                group=str(names[g]),
-                people=int(people[g]),
-                gap=estimate(means[:, 0, g], 0.0, 1.0),
-                more=estimate(means[:, 1, g], -1.0, 1.0),
-                distance=float(means[0, 2, g]),
-            )
-            for g in np.flatnonzero(people)
-        ]
-        return Alike(
-            gap=estimate(total, 0.0, 1.0),
-            people=int(found.sum()),
-            among=len(self._among),
-            neighbours=NEIGHBOURS,
-            groups=tuple(groups),
+        counts = counts[:, self._looking]
+        return find_alike(self._geometry, rows, columns, counts, comparison.groups.values)
+
+
+def find_alike(
+    geometry: PointCloud, rows: Crowd, columns: Crowd, counts: np.ndarray, names: np.ndarray
+) -> Alike | None:
+    """Compare people with their neighbours of other groups; None where nobody has any."""
+    gaps = find_gaps(geometry, rows, columns, NEIGHBOURS)
+    found = np.isfinite(gaps.absolute)
+    if not found.any():
+        return None
+    cells = np.where(found, rows.groups, -1)
+    absolute, signed, distance = (
+        np.where(found, rows.weight * x, 0.0) for x in (gaps.absolute, gaps.signed, gaps.distance)
+    )
+    parts = by_cell(cells, len(names), rows.weight, absolute, signed, distance)
+    sums = resample(parts, counts).reshape(-1, 4, len(names))
+    with np.errstate(invalid="ignore"):  # a group that is not in a resample says nothing
+        means = sums[:, 1:] / sums[:, :1]  # (resamples, 3, groups)
+        total = sums[:, 1].sum(1) / sums[:, 0].sum(1)
+    people = np.bincount(cells[found], minlength=len(names))
+    groups = [
+        AlikeGroup(
+            group=str(names[g]),
+            people=int(people[g]),
+            gap=estimate(means[:, 0, g], 0.0, 1.0),
+            more=estimate(means[:, 1, g], -1.0, 1.0),
+            distance=float(means[0, 2, g]),
         )
+        for g in np.flatnonzero(people)
+    ]
+    return Alike(
+        gap=estimate(total, 0.0, 1.0),
+        people=int(found.sum()),
+        among=len(columns.scores),
+        neighbours=NEIGHBOURS,
+        groups=tuple(groups),
+    )

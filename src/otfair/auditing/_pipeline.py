@@ -26,6 +26,7 @@ from otfair.auditing._precision import measure_precision
 from otfair.auditing._reading import AuditData, read
 from otfair.auditing._regions import find_regions
 from otfair.auditing._results import Finding, Record
+from otfair.auditing._steps import Steps
 from otfair.auditing._violations import MIN_PEOPLE, measure_violation
 from otfair.auditing.costs._bounding import add_bound
 from otfair.auditing.costs._costs import cost_of_fairness
@@ -75,7 +76,8 @@ def audit(
     Parameters
     ----------
     scores : array-like of shape (n,)
-        Scores in [0, 1], or decisions as 0 and 1.
+        Scores in [0, 1], or decisions as 0 and 1. Where it is a Dask collection, so are all others,
+        and rows stay on the workers.
     X : table or array-like of shape (n, p), default=None
         Features that say who is like whom. What looks like an identifier is left out, as are copies
         of what is sensitive, of labels and scores. Where no column is left, distances are ignored.
@@ -112,7 +114,8 @@ def audit(
         result says what this adds to the cost. By default all, where that takes at most 2.5e9
         comparisons of two people: up to 50 000 people and, with Numba, as many as boxes of near
         people allow. Else the largest power of two below 2.5e9 / n, but no fewer than 512: of a
-        million people, 2048. The fewer, the faster.
+        million people, 2048. The fewer, the faster. On Dask boxes are not counted: more than
+        50 000 people are all receivers only if asked for.
     bounded : bool, default=None
         Whether nobody may end with a score above one, so that the plan is a proposal and not only
         a measure; by default, for up to 3000 people without a reference sample. More of them take
@@ -154,12 +157,6 @@ def audit(
     0  demographic_parity       sex       0.35   0.13      0.33
     1      equalized_odds       sex       0.33   0.09      0.28
     """
-    if is_dask(scores, X, sensitive_features):
-        raise TypeError(
-            "an audit is of people on one machine; pass a sample, such as "
-            "`table.sample(frac=0.01).compute()`. Costs, violations and differences of decisions "
-            "take Dask collections: docs/scaling.md."
-        )
     started = time.perf_counter()
     _check_settings(threshold, epsilon, n_bootstrap, random_state, receivers, min_people)
     if favourable not in (None, 0, 1):
@@ -168,9 +165,13 @@ def audit(
         "scores": scores, "X": X, "sensitive_features": sensitive_features, "labels": labels,
         "sample_weight": sample_weight, "control_features": control_features,
     }  # fmt: skip
-    same_people(given)
+    steps = HERE
+    if is_dask(*given.values()):
+        from otfair.auditing.parted import STEPS as steps
+    else:
+        same_people(given)
     asked = read_notions(notions, labels is not None)
-    data = read(
+    data = steps.read(
         **given,
         continuous=_all_names(continuous, *(notion.continuous for notion in asked)),
         categorical=_all_names(categorical, *(notion.categorical for notion in asked)),
@@ -184,21 +185,21 @@ def audit(
         favourable = guess_favourable(data.outcomes[1], data.score)
     by_attribute = {c.attribute: c for c in comparisons}
     against = read_reference(reference, by_attribute.values())
-    choice = choose_columns(data, drop, keep, verbose)
-    features = read_features(choice, data.weight)
+    choice = steps.choose_columns(data, drop, keep, verbose)
+    features = steps.read_features(choice, data)
     with track(None, "audit", 2 * len(comparisons) + 1, verbose=verbose, leave=False) as bar:
         distances = near_people = None
         if features is not None:
-            distances = Distances(
+            distances = steps.distances(
                 data, features, epsilon=epsilon, seed=random_state, reference=receivers,
                 verbose=verbose,
             )  # fmt: skip
-            near_people = Neighbourhood(data, features, distances.scale, random_state)
+            near_people = steps.neighbourhood(data, features, distances.scale, random_state)
         bar.update()
         sampled = distances is not None and distances.sampled
         within = len(data) <= BOUNDED_PEOPLE and not sampled if bounded is None else bool(bounded)
         between = distances.between() if distances is not None and within else None
-        counts = draw_counts(len(data), n_bootstrap, random_state)
+        counts = steps.draw_counts(data, n_bootstrap, random_state)
         findings = []
         for c in comparisons:
             if issubclass(c.notion, PredictiveParity):
@@ -207,13 +208,13 @@ def audit(
                 violation = measure_violation(data, c, threshold, counts, min_people, favourable)
             bar.update()
             near = None if distances is None else distances.of(c)
-            cost = cost_of_fairness(data, c, near, between, counts)
+            cost = steps.cost_of_fairness(data, c, near, between, counts)
             if distances is not None and bounded is None:
-                cost = add_bound(cost, data, c, distances)
+                cost = steps.add_bound(cost, data, c, distances)
             finding = Finding(
                 notion=c.notion.name, facts=c.notion, attribute=c.attribute,
                 violation=violation, cost=cost,
-                regions=find_regions(data, features, cost.pairs, verbose),
+                regions=steps.find_regions(data, features, cost.pairs, verbose),
                 alike=None if near_people is None else near_people.of(c, counts),
             )  # fmt: skip
             findings.append(finding)
@@ -225,7 +226,13 @@ def audit(
             )
             for name, c in by_attribute.items()
         ]  # fmt: skip
+        shapes = [x for c in by_attribute.values() for x in steps.curves(data, c)]
+    used = () if features is None else tuple(map(str, features.table.columns))
+    missing = {} if features is None else features.missing
+    numbers = _numbers(data)
+    findings, people, features = steps.keep_people(data, features, findings)
     failures = [f"{f.attribute}, {f.notion}: {f.cost.failure}" for f in findings if f.cost.failure]
+    libraries = (*LIBRARIES, *steps.libraries)
     record = Record(
         title=title,
         score=data.score,
@@ -235,10 +242,10 @@ def audit(
         dropped=data.dropped,
         outcome=data.outcomes[1],
         favourable=favourable,
-        columns_used=() if features is None else tuple(map(str, features.table.columns)),
+        columns_used=used,
         columns_left_out=choice.left_out,
         notes=(*choice.notes, *failures),
-        missing={} if features is None else features.missing,
+        missing=missing,
         settings={
             "threshold": float(threshold),
             "favourable": told,
@@ -251,9 +258,9 @@ def audit(
             "min_people": int(min_people),
             "notions": sorted({c.notion.name for c in comparisons}),
             "control": [str(c.name) for c in data.controls],
-            "continuous": _numbers(data),
+            "continuous": numbers,
         },
-        versions={name: version(name) for name in LIBRARIES if find_spec(MODULES.get(name, name))}
+        versions={name: version(name) for name in libraries if find_spec(MODULES.get(name, name))}
         | {"python": platform.python_version()},
         checksum=data.checksum,
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -262,12 +269,27 @@ def audit(
     return Audit(
         findings=tuple(findings),
         decisions=tuple(decisions),
-        statuses=judge(findings, limits, min_people, _numbers(data)),
-        curves=tuple(x for c in by_attribute.values() for x in curves(data, c.groups)),
+        statuses=judge(findings, limits, min_people, numbers),
+        curves=tuple(shapes),
         record=record,
-        people=data,
+        people=people,
         features=features,
     )
+
+
+HERE = Steps(
+    read=read,
+    choose_columns=choose_columns,
+    read_features=lambda choice, data: read_features(choice, data.weight),
+    distances=Distances,
+    neighbourhood=Neighbourhood,
+    draw_counts=lambda data, count, seed: draw_counts(len(data), count, seed),
+    cost_of_fairness=cost_of_fairness,
+    add_bound=add_bound,
+    find_regions=find_regions,
+    curves=lambda data, comparison: curves(data, comparison.groups),
+    keep_people=lambda data, features, findings: (findings, data, features),
+)
 
 
 def _all_names(*chosen: Columns) -> list[str | int]:

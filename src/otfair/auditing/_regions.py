@@ -11,7 +11,7 @@ from otfair._io.progress import track
 from otfair.auditing._features import Features
 from otfair.auditing._reading import AuditData
 from otfair.auditing._results import Pairs, Region
-from otfair.auditing._statistics import effective_count, quantile_codes, range_names, share_of
+from otfair.auditing._statistics import quantile_codes, range_names, share_of
 from otfair.metrics import Estimate
 from otfair.tables import is_number
 
@@ -40,27 +40,45 @@ def find_regions(
         codes, values = binned(column, w)
         K = len(values)
         people, scored = (np.bincount(codes, x, K) / x.sum() for x in (w, score))
-        gives, receives = (_shares(x, codes, K) for x in (given, received))
-        found += [
-            Region(
-                column=str(name), value=values[k], people=float(people[k]), score=float(scored[k]),
-                given=gives[k], received=receives[k],
-            )
-            for k in np.flatnonzero(np.bincount(codes, minlength=K) >= min(LEAST_PEOPLE, n // 4))
-        ]  # fmt: skip
+        gives, receives = (
+            shares_of(np.bincount(codes, x, K), np.bincount(codes, x**2, K)) for x in (given, received)
+        )
+        large = np.bincount(codes, minlength=K) >= min(LEAST_PEOPLE, n // 4)
+        found += regions_of(str(name), values, large, people, scored, gives, receives)
+    return ranked(found)
+
+
+def regions_of(
+    name: str, values: list[str], large: np.ndarray, people: np.ndarray, scored: np.ndarray,
+    gives: list[Estimate], receives: list[Estimate],
+) -> list[Region]:  # fmt: skip
+    """Return the values of a column that enough people have."""
+    return [
+        Region(
+            column=name, value=values[k], people=float(people[k]), score=float(scored[k]),
+            given=gives[k], received=receives[k],
+        )
+        for k in np.flatnonzero(large)
+    ]  # fmt: skip
+
+
+def ranked(found: list[Region]) -> tuple[Region, ...]:
+    """Return the clearest first."""
     return tuple(sorted(found, key=lambda region: -region.excess)[:SHOWN])
 
 
-def _shares(mass: np.ndarray, codes: np.ndarray, K: int) -> list[Estimate]:
-    """Share of mass at each value; the interval is that of a ratio of two sums over people."""
-    total = mass.sum()
-    share = np.bincount(codes, mass, K) / total
-    squares = np.bincount(codes, mass**2, K)
+def shares_of(masses: np.ndarray, squares: np.ndarray) -> list[Estimate]:
+    """Share of mass at each value, from sums of it and of its squares over people, (K,) each.
+
+    The interval is that of a ratio of two sums over people.
+    """
+    total, square = masses.sum(), squares.sum()
+    share = masses / total
     # sum_i m_i^2 (1[i in value] - share)^2, over people.
-    spread = squares * (1 - 2 * share) + float(mass @ mass) * share**2
+    spread = squares * (1 - 2 * share) + float(square) * share**2
     error = np.sqrt(np.maximum(spread, 0.0)) / total
     low, high = np.clip(share - 1.96 * error, 0, 1), np.clip(share + 1.96 * error, 0, 1)
-    count = effective_count(mass)  # all or none of it, in a few people, proves little
+    count = float(total**2 / square)  # all or none of it, in a few people, proves little
     return [
         Estimate(*map(float, ends))
         if EDGE < ends[0] < 1 - EDGE

@@ -218,7 +218,7 @@ def _pairs(
     types = comparison.people.types.numpy()
     if solved.between is not None and solved.distance is not None:
         i, receiver = solved.between.coords
-        moves = _crossing(i, receiver, solved.between.data, solved.distance, i != receiver)
+        moves = crossing(i, receiver, solved.between.data, solved.distance, i != receiver)
     else:
         moves = plan_moves(types, solved.plan, distances.person, distances.nearest)
     i, receiver, mass, distance = moves
@@ -241,10 +241,10 @@ def plan_moves(
     entries = plan.tocoo()
     i, k = entries.coords
     distance = nearest[i, k].astype(np.float64)
-    return _crossing(i, person[i, k], entries.data, distance, k != types[i])
+    return crossing(i, person[i, k], entries.data, distance, k != types[i])
 
 
-def _crossing(
+def crossing(
     giver: np.ndarray, receiver: np.ndarray, mass: np.ndarray, distance: np.ndarray,
     crosses: np.ndarray,
 ) -> tuple[np.ndarray, ...]:  # fmt: skip

@@ -6,7 +6,7 @@ A column is looked through by one worker, which has that column of all people fo
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,8 @@ class PartedFeatures(Features):
 
     rows: Parts  # of tables, as shown to readers
     points: Parts  # of people as points (n, p)
+    numbers: tuple[bool, ...]  # whether each column holds numbers
+    cache: dict[str, Any] = field(default_factory=dict)  # what was made of them
 
     def of(self, index: np.ndarray) -> Features:
         """Return the columns of some people, who come to the client."""
@@ -93,7 +95,8 @@ def read_features(choice: Choice, data: PartedAuditData) -> PartedFeatures | Non
     encoder = TableEncoder().fit(table, sample_weight=weight)
     first: pd.DataFrame = rows.gather(_first_row)[0]
     missing, counts, sums = rows.sum(_gaps)
-    numbers = rows.gather(_are_numbers)[0]
+    kinds = np.array(rows.gather(_kinds))  # of each part: numbers, 1, nothing, 0, or else, -1
+    numbers = (kinds.min(0) >= 0) & (kinds.max(0) > 0)
     means = sums / np.maximum(counts, 1)
     squares = rows.sum(_squares, means)
     spreads = np.sqrt(squares / np.maximum(counts, 1))
@@ -103,6 +106,7 @@ def read_features(choice: Choice, data: PartedAuditData) -> PartedFeatures | Non
         encoder=encoder,
         missing={c: int(k) for c, k in zip(columns, missing) if k},
         spreads={c: float(s) for c, s, one in zip(columns, spreads, numbers) if one},
+        numbers=tuple(numbers.tolist()),
         rows=rows.map(_table),
         points=rows.map(_encoded, encoder),
     )
@@ -158,8 +162,11 @@ def _first_row(rows: dict[str, Any]) -> pd.DataFrame:
     return _table(rows).iloc[:1]
 
 
-def _are_numbers(rows: dict[str, Any]) -> list[bool]:
-    return [is_number(column) for _, column in _table(rows).items()]
+def _kinds(rows: dict[str, Any]) -> list[int]:
+    return [
+        1 if is_number(column) else 0 if column.isna().all() else -1
+        for _, column in _table(rows).items()
+    ]
 
 
 def _as_numbers(table: pd.DataFrame) -> list[np.ndarray]:

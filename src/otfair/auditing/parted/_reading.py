@@ -134,7 +134,7 @@ class PartedAuditData(AuditData):
     def _binned(self, name: str, room: int) -> tuple[AuditData, Binned]:
         client = self.parts.client
         fine, coarse = client.gather(
-            [client.submit(_bins, self.values[name], count) for count in (room, QUARTERS)]
+            [client.submit(find_bins, self.values[name], count) for count in (room, QUARTERS)]
         )
         within = self._within  # what bins are crossed with
         keys = self.parts.map(_binned_keys, self.place, within, name, (fine, coarse))
@@ -201,7 +201,7 @@ def read_people(
     found, weight, place = tally(kept.map(_keys, read), parts)
     sensitive, controls, label = _columns(read, found)
     numbers = [name for name, groups in read.groups.items() if groups is None]
-    values = {name: reduced(parts.map(_value_table, name), _joined_values) for name in numbers}
+    values = {name: reduced(parts.map(_value_table, name), join_values) for name in numbers}
     told = summaries[0]
     middle = parts.client.submit(np.median, together(parts.map(_scores)), pure=False).result()
     return PartedAuditData(
@@ -280,8 +280,8 @@ def _checksum(parts: Sequence[str]) -> str:
 
 def _given(rows: dict[str, Any], names: Any) -> Given:
     columns = ("scores", "X", "sensitive_features", "labels", "sample_weight", "control_features")
-    given: Any = [rows.get(name) for name in columns]
-    return read_given(*given, names)
+    given: dict[str, Any] = {name: rows.get(name) for name in columns}
+    return read_given(**given, names=names)
 
 
 def _summary(given: Given) -> dict[str, Any]:
@@ -364,7 +364,7 @@ def _below(parts: Sequence[tuple[Any, np.ndarray, int]]) -> tuple[Any, np.ndarra
 def _control(column: pd.Series[Any], weight: np.ndarray) -> tuple[tuple[str, ...], Bins | None]:
     """Return the texts of a control, in their order; numbers of many values become quarters."""
     if is_number(column) and column.nunique() > MAX_CODES:
-        bins = _bins((column.to_numpy(np.float64), weight), QUARTERS)
+        bins = find_bins((column.to_numpy(np.float64), weight), QUARTERS)
         return tuple(bins.names), bins
     found = np.unique(column.astype(object).map(plain_text).to_numpy(str)).tolist()
     if len(found) > MAX_GROUPS:
@@ -375,7 +375,7 @@ def _control(column: pd.Series[Any], weight: np.ndarray) -> tuple[tuple[str, ...
     return tuple(found), None
 
 
-def _bins(table: tuple[np.ndarray, np.ndarray], count: int) -> Bins:
+def find_bins(table: tuple[np.ndarray, np.ndarray], count: int) -> Bins:
     """Bin distinct values with weights into at most `count` bins."""
     values, weight = table
     codes = quantile_codes(values, count, weight)
@@ -476,7 +476,7 @@ def _value_table(data: AuditData, name: str) -> tuple[np.ndarray, np.ndarray]:
     return found, np.bincount(codes, data.weight)
 
 
-def _joined_values(
+def join_values(
     a: tuple[np.ndarray, np.ndarray], b: tuple[np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     found, codes = np.unique(np.concatenate([a[0], b[0]]), return_inverse=True)
