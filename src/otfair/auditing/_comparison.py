@@ -89,6 +89,12 @@ def compare_audits(audits: Mapping[str, Audit], *, paired: bool | None = None) -
     if not isinstance(audits, Mapping) or len(audits) < 2:
         raise ArgumentError("audits", "must be two or more, by the names of the models.")
     names, found = tuple(map(str, audits)), list(audits.values())
+    if any(len(audit.people) < audit.record.rows_used for audit in found):
+        raise ArgumentError(
+            "audits",
+            "must be of people on one machine, whom models are compared by; an audit on Dask keeps "
+            "the few whom it shows. Audit a sample, such as `table.sample(frac=0.01).compute()`.",
+        )
     whys = [_unlike(found[0].people, other.people) for other in found[1:]]
     same = not any(whys)
     if paired and not same:

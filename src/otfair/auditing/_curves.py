@@ -37,9 +37,7 @@ def curve_of(
 ) -> Curve:
     """Return the curves of a group, from the scores, weights and labels of its people."""
     density = np.histogram(h, DENSITY, (0.0, 1.0), weights=w)[0] / w.sum()
-    curve = Curve(
-        attribute=attribute, group=group, people=len(h), density=tuple(density.tolist())
-    )
+    curve = Curve(attribute=attribute, group=group, people=len(h), density=tuple(density.tolist()))
     if y is None:
         return curve
     curve = replace(curve, calibration=calibration(h, y, w))

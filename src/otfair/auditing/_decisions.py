@@ -184,9 +184,7 @@ def _counted(
     t, G, codes = len(thresholds), len(comparison.groups.values), comparison.groups.codes
     cells = codes * (t + 1) + passed
     people, squares = (np.bincount(codes, x, G) for x in (np.ones(len(w)), w**2))
-    both = (
-        np.bincount(cells, x, G * (t + 1)).reshape(G, t + 1) for x in (w, w * _labels(data))
-    )
+    both = (np.bincount(cells, x, G * (t + 1)).reshape(G, t + 1) for x in (w, w * _labels(data)))
     return people, squares, *both
 
 

@@ -83,7 +83,10 @@ def choose_columns(
     X = data.features
     if X is None:
         return Choice(columns={}, left_out={}, notes=())
-    dropped, named = (known_names(names, what, list(X.columns)) for names, what in ((drop, "drop"), (keep, "keep")))
+    dropped, named = (
+        known_names(names, what, list(X.columns))
+        for names, what in ((drop, "drop"), (keep, "keep"))
+    )
     sensitive = tuple(str(c.name) for c in data.columns)
     told = Told.of(data)
     left_out: dict[str, Reason] = {}

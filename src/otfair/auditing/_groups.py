@@ -221,4 +221,3 @@ def _compare(
         rate=notion.rate if isinstance(notion, PredictiveParity) else None,
         table=table,
     )
-

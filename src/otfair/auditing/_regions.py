@@ -41,7 +41,8 @@ def find_regions(
         K = len(values)
         people, scored = (np.bincount(codes, x, K) / x.sum() for x in (w, score))
         gives, receives = (
-            shares_of(np.bincount(codes, x, K), np.bincount(codes, x**2, K)) for x in (given, received)
+            shares_of(np.bincount(codes, x, K), np.bincount(codes, x**2, K))
+            for x in (given, received)
         )
         large = np.bincount(codes, minlength=K) >= min(LEAST_PEOPLE, n // 4)
         found += regions_of(str(name), values, large, people, scored, gives, receives)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -371,7 +372,7 @@ class Places:
     """Where rows are in a file."""
 
     what: str  # "line" or "row"
-    numbers: np.ndarray = field(repr=False)  # (n,)
+    numbers: Sequence[int] | np.ndarray = field(repr=False)  # (n,)
     meaning: str  # how they are counted
 
 

@@ -132,13 +132,15 @@ def _counted(data: AuditData, comparison: Comparison, unit: float) -> tuple[np.n
     w, strata, s = data.weight, comparison.strata.codes, comparison.numbers
     inside, S, cells, count = strata >= 0, len(comparison.strata.names), *_cells(comparison)
     numbers = np.zeros(len(w)) if s is None else s / unit
-    by_stratum = (np.bincount(strata[inside], (w * x)[inside], S) for x in (1, data.scores, numbers))
+    by_stratum = (
+        np.bincount(strata[inside], (w * x)[inside], S) for x in (1, data.scores, numbers)
+    )
     by_cell = (np.bincount(cells[inside], x[inside], count) for x in (np.ones(len(w)), w**2))
     return *by_stratum, *by_cell
 
 
 def _cells(comparison: Comparison) -> tuple[np.ndarray, int]:
-    """Return the cell (stratum, group) of each person, -1 for none, and how many cells there are."""
+    """Return the cell (stratum, group) of each person, -1 for none, and how many there are."""
     strata, G = comparison.strata.codes, len(comparison.groups.values)
     cells = np.where(strata >= 0, strata * G + comparison.groups.codes, -1)
     return cells, G * len(comparison.strata.names)

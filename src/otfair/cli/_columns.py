@@ -179,10 +179,7 @@ def read_scores(
         )
     if is_number(column):
         return column
-    values: dict[Any, float] = {"True": 1.0, "False": 0.0, True: 1.0, False: 0.0}
-    if labels is not None:
-        values |= {label: float(label == outcome) for label in labels.dropna().unique()}
-    decisions = column.astype(object).map(values)
+    decisions = column.astype(object).map(decision_values(labels, outcome))
     if decisions.notna().equals(known):
         return decisions.astype(np.float64)
     value, place, count = table.no_number(name)
@@ -198,6 +195,14 @@ def read_scores(
         f"{value!r} in {place}, where numbers from 0 to 1 are needed. "
         f"{remedy or 'Is it the right column?'}"
     )
+
+
+def decision_values(labels: pd.Series[Any] | None, outcome: str | None) -> dict[Any, float]:
+    """Return decisions as numbers, by what they may be written as."""
+    values: dict[Any, float] = {"True": 1.0, "False": 0.0, True: 1.0, False: 0.0}
+    if labels is not None:
+        values |= {label: float(label == outcome) for label in labels.dropna().unique()}
+    return values
 
 
 def read_weight(table: Table, name: str | None) -> pd.Series[Any] | None:

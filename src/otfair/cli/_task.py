@@ -292,7 +292,7 @@ def described(
     source = {"Table": shown(table.source)}
     source |= {"Format": table.format} if table.format else {}
     source |= {"File": f"SHA-256 {table.sha256}"} if table.sha256 else {}
-    source["Rows of the table"] = f"{len(table.frame):,}"
+    source["Rows of the table"] = f"{max(found.record.rows_received, len(table.frame)):,}"
     noted = (*found.record.notes, *notes)
     record = replace(found.record, title=title, source=source | more, notes=noted)
     return replace(found, record=record)

@@ -10,7 +10,6 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from otfair._io.arrays import ArgumentError
@@ -24,19 +23,18 @@ from otfair.cli._columns import (
     kind_names,
     named_columns,
     read_reference,
-    read_scores,
-    read_sensitive,
-    read_weight,
-    require_columns,
     say_kinds,
     split_names,
 )
+from otfair.cli._dask import connected
+from otfair.cli._dask_audit import read_on_workers
 from otfair.cli._gates import audited_notions, check_needs, gate_notes, limits
 from otfair.cli._options import TOO_UNFAIR, Outcome
 from otfair.cli._output import output_file, text_table
-from otfair.cli._task import described, load, read_label, refuse_numbers, remarks
+from otfair.cli._people import read_people
+from otfair.cli._task import described, refuse_numbers, remarks
 from otfair.cli._words import read_names, say_unused
-from otfair.tables import Table, TableError, positive_value
+from otfair.tables import Table, TableError
 
 SHOWN = {  # columns of the summary that are printed, and what to call them
     "notion": "notion",
@@ -60,15 +58,17 @@ def run(options: argparse.Namespace) -> Outcome:
     if options.law is not None:
         return _law.run(options)
     check_needs(options)
+    with contextlib.nullcontext() if options.dask is None else connected(options.dask):
+        return _run(options)
+
+
+def _run(options: argparse.Namespace) -> Outcome:
     notions, earlier = audited_notions(options), read_earlier(options)
-    table, _ = load(options)
-    sensitive = read_sensitive(table, options.sensitive)
+    given = read_people(options) if options.dask is None else read_on_workers(options)
+    table, sensitive, notes = given.table, given.sensitive, given.notes
     refuse_numbers(notions or (), sensitive)
-    single = {option: getattr(options, option) for option in ("score", "label", "weight")}
-    taken = [
-        *(require_columns(table, [c], f"--{o}")[0] for o, c in single.items() if c is not None),
-        *sensitive.columns,
-    ]
+    taken = [c for c in (options.score, options.label, options.weight) if c is not None]
+    taken += sensitive.columns
     control = named_columns(table, options.control, "--control")
     if twice := {name for name in taken if (taken + control).count(name) > 1}:
         raise TableError(
@@ -79,11 +79,10 @@ def run(options: argparse.Namespace) -> Outcome:
     else:
         features = named_columns(table, options.features, "--features")
     dropped = named_columns(table, options.drop, "--drop")
-    labels, outcome, notes = _labels(table.frame, options)
     kept = [c for c in features if c not in dropped]
     notes += [] if kept else [NO_DISTANCES]
     names = {} if options.names is None else read_names(Path(options.names))
-    notes += say_unused(names, table)
+    notes += say_unused(names, given.known(names))
     notes += gate_notes(options)
     crossed = [split_names([text], sensitive.columns) for text in options.cross]
     writing: Any = contextlib.nullcontext()
@@ -94,17 +93,18 @@ def run(options: argparse.Namespace) -> Outcome:
     with writing as part, _card_file(options) as card:
         found = _audited(
             options,
-            read_scores(table, options.score, options.skip_unscored, labels, outcome),
-            table.frame[kept] if kept else None,
-            sensitive_features=sensitive,
-            labels=labels,
-            positive_label=outcome,
+            given.scores(),
+            given.rows[kept] if kept else None,
+            sensitive_features=given.sensitive_features,
+            labels=given.labels,
+            positive_label=given.outcome,
             notions=notions,
             threshold=options.threshold,
             skip_unscored=options.skip_unscored,
-            sample_weight=read_weight(table, options.weight),
-            control_features=table.frame[control] if control else None,
+            sample_weight=given.weight(),
+            control_features=given.rows[control] if control else None,
             continuous=continuous_names(sensitive),
+            categorical=given.categorical,
             keep=kept if options.features is not None else (),
             n_bootstrap=options.bootstrap,
             random_state=options.seed,
@@ -121,7 +121,7 @@ def run(options: argparse.Namespace) -> Outcome:
         title = options.title or f"{options.score} of {Path(table.source).name}"
         numbers = dict.fromkeys([*kept, options.score, options.weight, *sensitive.columns])
         found = described(found, table, title, remarks(table, numbers))
-        found = replace(found, places=_places(table))
+        found = replace(found, places=_places(table, found.record.rows_received))
         if earlier is not None:
             found = replace(found, changed=found.changes(earlier))
         if part is not None:
@@ -159,12 +159,12 @@ def _card_file(options: argparse.Namespace) -> Any:
     return output_file(options.card, options.table)
 
 
-def _places(table: Table) -> Places:
+def _places(table: Table, n: int) -> Places:
     """Say where the rows of a table are, as messages do."""
     if table.lines is not None:
         meaning = "Lines are those of the file, in which the names of the columns come first."
         return Places(what="line", numbers=table.lines, meaning=meaning)
-    rows = np.arange(1, len(table.frame) + 1)
+    rows = range(1, n + 1)
     return Places(what="row", numbers=rows, meaning="Rows are those of the table, counted from 1.")
 
 
@@ -208,21 +208,3 @@ def _free(found: Audit) -> list[str]:
     if others:
         said += [f"Likewise, as the report says: {'; '.join(name for name, _ in others)}."]
     return said
-
-
-def _labels(
-    frame: pd.DataFrame, options: argparse.Namespace
-) -> tuple[pd.Series[Any] | None, str | None, list[str]]:
-    """Return labels of two names, which one is positive, and what was decided about them."""
-    if options.label is None:
-        return None, None, []
-    column = frame[options.label]
-    known = column.notna().to_numpy()
-    if not known.any():
-        raise TableError(f"--label {options.label}: the column is empty.")
-    y, label, notes = read_label(column[known], options.positive)
-    labels = pd.Series([None] * len(frame), name=options.label, dtype=object)
-    labels[known] = np.where(y == 1, label.positive, label.negative)
-    guessed = options.positive is None and positive_value([label.negative, label.positive]) is None
-    first, *others = notes if guessed else [f"{label.positive!r} is positive", *notes]
-    return labels, label.positive, [f"label {label.name!r}: {first}", *others]

@@ -26,9 +26,9 @@ from otfair.cli._columns import (
 )
 from otfair.cli._options import Outcome, UsageError
 from otfair.cli._output import output_file, text_table
+from otfair.cli._people import read_labels_of
 from otfair.cli._task import load
 from otfair.cli._words import read_names
-from otfair.cli.audit import _labels
 from otfair.tables import Table, TableError, shown
 
 
@@ -135,7 +135,7 @@ def _audited(table: Table, score: str, options: argparse.Namespace) -> Audit:
         if column is not None:
             require_columns(table, [column], f"--{option}")
     sensitive = read_sensitive(table, options.sensitive)
-    labels, outcome, _ = _labels(table.frame, options)
+    labels, outcome, _ = read_labels_of(table.frame, options)
     try:
         return audit(
             read_scores(table, score, options.skip_unscored, labels, outcome),

@@ -105,4 +105,3 @@ def represent(people: People) -> People:
         people, types=torch.arange(K).repeat_interleave(2),
         weight=(people.mass / 2).repeat_interleave(2),
     )  # fmt: skip
-

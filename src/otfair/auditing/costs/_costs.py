@@ -27,7 +27,7 @@ from otfair.auditing.costs._solving import (
     type_constraints,
 )
 from otfair.geometry import CostMatrix
-from otfair.metrics import Estimate, by_cell, estimate, resample
+from otfair.metrics import Estimate, by_cell, estimate
 from otfair.notions import People, type_people
 from otfair.transport import TransportError, adjusted_otf, exact_otf
 
@@ -223,7 +223,7 @@ def _pairs(
         moves = plan_moves(types, solved.plan, distances.person, distances.nearest)
     i, receiver, mass, distance = moves
     mass = mass / total
-    order = np.lexsort([i, distance, -mass])
+    order = pair_order(i, mass, distance)
     i, receiver, mass, distance = (x[order] for x in (i, receiver, mass, distance))
     shown = type_people(comparison.strata, [comparison.groups], comparison.people.weight)
     giver_type, receiver_type = shown.types.numpy()[i], shown.types.numpy()[receiver]
@@ -232,6 +232,12 @@ def _pairs(
         giver_type=giver_type, receiver_type=receiver_type,
     )  # fmt: skip
     return pairs, shown.type_names
+
+
+def pair_order(giver: np.ndarray, mass: np.ndarray, distance: np.ndarray) -> np.ndarray:
+    """Return the order of pairs: those that move most first, but for rounding."""
+    rounded = (x.astype(np.float32) for x in (distance, -mass))
+    return np.lexsort([giver, *rounded])
 
 
 def plan_moves(

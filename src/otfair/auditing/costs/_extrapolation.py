@@ -66,9 +66,7 @@ def extrapolate_cost(
     return judge_prices(checked, prices, np.array(known), sampled.value, float(mass.sum()))
 
 
-def candidates(
-    people: People, totals: Totals, checked: Checked, sampled: np.ndarray
-) -> np.ndarray:
+def candidates(people: People, totals: Totals, checked: Checked, sampled: np.ndarray) -> np.ndarray:
     """Return the prices that may be best, (p, K): of either half, then shrunk, then of all."""
     half = _halves(checked.stratum)
 

@@ -26,6 +26,7 @@ from otfair.auditing.costs._costs import (
     crossing,
     flows_of,
     least_moved,
+    pair_order,
     plan_cost,
     plan_moves,
     plan_rows,
@@ -313,9 +314,7 @@ def _paired(
     """Return giver and receiver, by their numbers among all, mass, distance and both types."""
     giver, receiver, mass, distance = moves
     giver = giver + start
-    giver, receiver, mass, distance = crossing(
-        giver, receiver, mass, distance, giver != receiver
-    )
+    giver, receiver, mass, distance = crossing(giver, receiver, mass, distance, giver != receiver)
     return giver, receiver, mass / total, distance, types[giver - start], of_all[receiver]
 
 
@@ -329,7 +328,7 @@ def _told(pairs: tuple[np.ndarray, ...], K: int) -> tuple[Any, ...]:
 
 def _ordered(columns: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Return pairs with the one that moves most first, each once."""
-    order = np.lexsort([columns[0], columns[3], -columns[2]])
+    order = pair_order(columns[0], columns[2], columns[3])
     return [column[order] for column in columns]
 
 

@@ -1,6 +1,8 @@
 """Which columns of a Dask collection say who is like whom, and people on workers as points.
 
-A column is looked through by one worker, which has that column of all people for as long.
+A column is looked through by one worker, which has that column of all people for as long. It also
+learns how the column is encoded, from the numbers of all people in their order: points are then
+those of one machine to the last digit, and people who are equally far are told apart alike.
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ from otfair.auditing._features import (
 from otfair.auditing._reading import AuditData
 from otfair.auditing.parted._reading import PartedAuditData
 from otfair.auditing.parted._rows import at_rows, together
-from otfair.distributed import Entry, Parts
-from otfair.tables import Column, Reason, TableEncoder, is_number
+from otfair.distributed import Parts
+from otfair.tables import Column, EncodedColumn, Reason, TableEncoder, is_number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +52,8 @@ class PartedFeatures(Features):
 class PartedChoice(Choice):
     """Which columns distances may be taken from; see `Choice`, whose columns it has not."""
 
-    rows: Parts  # of tables with these columns, and of weights
+    rows: Parts  # of tables with these columns
+    encoded: list[EncodedColumn]
 
 
 def choose_columns(
@@ -63,8 +66,8 @@ def choose_columns(
     dropped, named = (known_names(n, what, names) for n, what in ((drop, "drop"), (keep, "keep")))
     sensitive = tuple(str(c.name) for c in data.columns)
     client = data.parts.client
-    told = client.submit(_told, together(data.parts.map(_thin, data.place, data.columns)), sensitive,
-                         data.labels is not None, pure=False)  # fmt: skip
+    thin = together(data.parts.map(_thin, data.place, data.columns))
+    told = client.submit(_told, thin, sensitive, data.labels is not None, pure=False)
     looking = []
     for name in names:
         known = name in dropped or name in sensitive  # which needs no look
@@ -74,8 +77,10 @@ def choose_columns(
     left_out: dict[str, Reason] = {}
     notes: list[str] = []
     kept: dict[str, Any] = {}
-    found: list[Looked] = client.gather(looking)
-    for name, looked in zip(names, found):
+    encoded: list[EncodedColumn] = []
+    found: list[tuple[Looked, EncodedColumn | None]] = client.gather(looking)
+    for name, (looked, learnt) in zip(names, found):
+        encoded += [] if learnt is None else [learnt]
         notes += looked.notes
         if looked.why is not None:
             left_out[name] = looked.why
@@ -83,7 +88,9 @@ def choose_columns(
             kept[name] = looked.frequent
     notes += last_notes(names, sensitive, bool(kept))
     told_of: dict[str, Any] = {"left_out": left_out, "notes": tuple(notes), "columns": {}}
-    return PartedChoice(**told_of, rows=data.parts.map(_chosen, kept)) if kept else Choice(**told_of)
+    if not kept:
+        return Choice(**told_of)
+    return PartedChoice(**told_of, rows=data.parts.map(_chosen, kept), encoded=encoded)
 
 
 def read_features(choice: Choice, data: PartedAuditData) -> PartedFeatures | None:
@@ -91,9 +98,9 @@ def read_features(choice: Choice, data: PartedAuditData) -> PartedFeatures | Non
     if not isinstance(choice, PartedChoice):
         return None
     rows = choice.rows
-    table, weight = Entry(rows, "table", is_table=True), Entry(rows, "weight")
-    encoder = TableEncoder().fit(table, sample_weight=weight)
     first: pd.DataFrame = rows.gather(_first_row)[0]
+    encoder = TableEncoder().fit(first)  # names and number of columns
+    encoder.columns_ = choice.encoded
     missing, counts, sums = rows.sum(_gaps)
     kinds = np.array(rows.gather(_kinds))  # of each part: numbers, 1, nothing, 0, or else, -1
     numbers = (kinds.min(0) >= 0) & (kinds.max(0) > 0)
@@ -107,7 +114,7 @@ def read_features(choice: Choice, data: PartedAuditData) -> PartedFeatures | Non
         missing={c: int(k) for c, k in zip(columns, missing) if k},
         spreads={c: float(s) for c, s, one in zip(columns, spreads, numbers) if one},
         numbers=tuple(numbers.tolist()),
-        rows=rows.map(_table),
+        rows=rows,
         points=rows.map(_encoded, encoder),
     )
 
@@ -116,7 +123,9 @@ def _names(data: AuditData) -> list[str] | None:
     return None if data.features is None else list(data.features.columns)
 
 
-def _thin(data: AuditData, place: np.ndarray, columns: tuple[Column, ...]) -> tuple[np.ndarray, ...]:
+def _thin(
+    data: AuditData, place: np.ndarray, columns: tuple[Column, ...]
+) -> tuple[np.ndarray, ...]:
     """Return what columns are compared with: sensitive values, scores, weights, labels."""
     numbers = {column.name: column.values for column in data.columns}
     sensitive = [numbers.get(c.name, c.values[place]) for c in columns]
@@ -143,29 +152,28 @@ def _column(data: AuditData, name: str, known: bool) -> pd.Series[Any]:
 def _looked(
     column: pd.Series[Any], told: Told, name: str, sensitive: tuple[str, ...], asked: bool,
     used: bool,
-) -> Looked:  # fmt: skip
-    return look_at(name, column, told, sensitive, asked=asked, used=used)
+) -> tuple[Looked, EncodedColumn | None]:  # fmt: skip
+    """Decide about a column of all people, and learn how it is encoded."""
+    looked = look_at(name, column, told, sensitive, asked=asked, used=used)
+    if looked.why is not None:
+        return looked, None
+    table = pd.DataFrame({name: merged(column, looked.frequent)})
+    return looked, TableEncoder().fit(table, sample_weight=told.weight).columns_[0]
 
 
-def _chosen(data: AuditData, kept: dict[str, Any]) -> dict[str, Any]:
+def _chosen(data: AuditData, kept: dict[str, Any]) -> pd.DataFrame:
     assert data.features is not None
     columns = {name: merged(data.features[name], frequent) for name, frequent in kept.items()}
-    return {"table": pd.DataFrame(columns), "weight": data.weight}
+    return pd.DataFrame(columns)
 
 
-def _table(rows: dict[str, Any]) -> pd.DataFrame:
-    table: pd.DataFrame = rows["table"]
-    return table
+def _first_row(table: pd.DataFrame) -> pd.DataFrame:
+    return table.iloc[:1]
 
 
-def _first_row(rows: dict[str, Any]) -> pd.DataFrame:
-    return _table(rows).iloc[:1]
-
-
-def _kinds(rows: dict[str, Any]) -> list[int]:
+def _kinds(table: pd.DataFrame) -> list[int]:
     return [
-        1 if is_number(column) else 0 if column.isna().all() else -1
-        for _, column in _table(rows).items()
+        1 if is_number(column) else 0 if column.isna().all() else -1 for _, column in table.items()
     ]
 
 
@@ -176,18 +184,21 @@ def _as_numbers(table: pd.DataFrame) -> list[np.ndarray]:
     ]
 
 
-def _gaps(rows: dict[str, Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _gaps(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Count missing values of each column, and sum numbers."""
-    table = _table(rows)
     numbers = _as_numbers(table)
     counts = [int((~np.isnan(x)).sum()) for x in numbers]
-    return table.isna().sum().to_numpy(), np.array(counts), np.array([np.nansum(x) for x in numbers])
+    return (
+        table.isna().sum().to_numpy(),
+        np.array(counts),
+        np.array([np.nansum(x) for x in numbers]),
+    )
 
 
-def _squares(rows: dict[str, Any], means: np.ndarray) -> np.ndarray:
-    numbers = _as_numbers(_table(rows))
+def _squares(table: pd.DataFrame, means: np.ndarray) -> np.ndarray:
+    numbers = _as_numbers(table)
     return np.array([np.nansum((x - mean) ** 2) for x, mean in zip(numbers, means)])
 
 
-def _encoded(rows: dict[str, Any], encoder: TableEncoder) -> np.ndarray:
-    return np.asarray(encoder.transform(rows["table"]), dtype=np.float64)
+def _encoded(table: pd.DataFrame, encoder: TableEncoder) -> np.ndarray:
+    return np.asarray(encoder.transform(table), dtype=np.float64)

@@ -24,7 +24,6 @@ from otfair.auditing.parted._rows import at_rows, reduced, shuffled, together
 from otfair.distributed import Parts
 from otfair.geometry import PointCloud
 from otfair.metrics import Crowd
-from otfair.notions import Attribute
 
 MISSING = "(missing)"
 
@@ -177,9 +176,7 @@ def _members(comparison: Comparison, data: AuditData, code: int) -> tuple[np.nda
     return data.scores[own], data.weight[own], labels[own]
 
 
-def _curve(
-    attribute: str, group: str, labelled: bool, people: tuple[np.ndarray, ...]
-) -> Curve:
+def _curve(attribute: str, group: str, labelled: bool, people: tuple[np.ndarray, ...]) -> Curve:
     h, w, y = people
     return curve_of(attribute, group, h, w, y if labelled else None)
 

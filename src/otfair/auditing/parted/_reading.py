@@ -428,9 +428,7 @@ def _keys(kept: tuple[Given, np.ndarray], read: Read) -> np.ndarray:
     given, _ = kept
     columns = named(to_columns(given.sensitive, "sensitive_features"))
     rows = [
-        _text_codes(c, texts)
-        for c in columns
-        if (texts := read.groups[str(c.name)]) is not None
+        _text_codes(c, texts) for c in columns if (texts := read.groups[str(c.name)]) is not None
     ]
     for name, (texts, bins) in read.controls.items():
         column = given.control[name]

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from otfair.auditing._results import Decisions, Gap, GroupDecisions
 from otfair.auditing._violations import MAX_WIDTH
 from otfair.auditing.report._words import called, interval

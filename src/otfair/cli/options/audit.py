@@ -10,6 +10,7 @@ a network (or JSON, if the name ends so), and prints a summary.
   otfair audit out.csv --score decision --label y --sensitive sex --max-difference 0.05
   otfair audit scores.csv --score p --label y --sensitive sex --fail-above equalized_odds:0.1
   otfair audit new.csv --score p --sensitive sex --baseline old.json --fail-on-change
+  otfair audit scores/ --score p --sensitive sex --dask tcp://scheduler:8786 -o report.html
   otfair audit scores.csv --score p --sensitive sex,race --table ll144 -o ll144.html
 """
 
@@ -74,6 +75,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "people)")  # fmt: skip
     add("--seed", type=count, default=0, help="of what is sampled (default 0)")
     add("--title", metavar="TEXT", help="of the report (default: the score and the table)")
+    add("--dask", metavar="ADDRESS", help="audit on the workers of this Dask scheduler, or with "
+        "`local` on worker processes of this machine; TABLE is a folder of Parquet "
+        "files")  # fmt: skip
     add_law(parser)
     add("-o", "--output", type=report_file, metavar="FILE", help="the page: .html, .pdf (by "
         "Chromium, where it is installed) or .json; without it, the summary alone")  # fmt: skip
@@ -84,6 +88,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def check(options: argparse.Namespace) -> None:
     """Raise where options do not go together."""
+    if options.dask is not None:
+        if options.law is not None:
+            raise UsageError("--table is for one machine; leave it out with --dask")
+        if options.table.is_dataset or options.table == "-":
+            raise UsageError("--dask reads a folder of Parquet files, or one of them")
     if options.law is not None:
         check_law(options)
         return
