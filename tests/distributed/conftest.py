@@ -19,3 +19,19 @@ def workers():
         Client(cluster) as client,
     ):  # fmt: skip
         yield client
+
+
+@pytest.fixture
+def own_workers(workers):
+    """A cluster of our own, which may be harmed, with little memory; the other is put aside."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0",
+            memory_limit="800MB",
+        ) as cluster,
+        Client(cluster) as client,
+    ):  # fmt: skip
+        yield client
+    workers.as_current()

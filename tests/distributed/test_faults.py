@@ -15,22 +15,6 @@ from otfair.models._parted_training import PartedTraining
 pytestmark = pytest.mark.filterwarnings("ignore:training stopped")
 
 
-@pytest.fixture
-def own_workers(workers):
-    """A cluster of our own, which may be harmed, with little memory; the other is put aside."""
-    from distributed import Client, LocalCluster
-
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0",
-            memory_limit="800MB",
-        ) as cluster,
-        Client(cluster) as client,
-    ):  # fmt: skip
-        yield client
-    workers.as_current()
-
-
 def test_a_worker_killed_while_training_changes_nothing(own_workers, monkeypatch):
     both = people(240, partitions=4)
     a, b = (otfair.OTFClassifier(alpha=0.5, balance=5.0, max_iter=4) for _ in range(2))

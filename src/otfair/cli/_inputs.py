@@ -63,9 +63,8 @@ def say_no_model(what: str) -> str:
 
 def check_inputs(options: argparse.Namespace) -> None:
     """Raise where a file that is to be read is not there."""
-    for given in vars(options).values():
+    on_workers = getattr(options, "dask", None) is not None
+    for name, given in vars(options).items():
         for one in given if isinstance(given, list) else [given]:
-            if isinstance(one, InputTable) and getattr(options, "dask", None) is not None:
-                one.check(may_be_folder=True)
-            elif isinstance(one, InputFile):
-                one.check()
+            if isinstance(one, InputFile):
+                one.check(may_be_folder=name == "table" and on_workers)

@@ -13,7 +13,7 @@ from otfair.auditing._features import choose_columns, read_features
 from otfair.auditing._groups import compare, read_notions
 from otfair.auditing._reading import read
 from otfair.auditing.costs import _solving
-from otfair.auditing.costs._costs import _interval
+from otfair.auditing.costs._costs import plan_cost, plan_rows
 from otfair.auditing.costs._distances import Distances
 from otfair.auditing.costs._solving import representatives, solve, type_constraints
 from otfair.geometry import CostMatrix
@@ -112,7 +112,10 @@ def test_the_interval_of_the_cost_is_that_of_solving_anew(audited, measure):
         again = replace(compared.people, weight=torch.as_tensor(counts))
         solved = otfair.exact_otf(h, CostMatrix(D), type_constraints(again))
         anew.append(solved.value / (counts @ h))
-    interval = _interval(compared.people, solve(compared.people, h, D), h, D, draw_counts(N, 60, 0))
+    solved, counts = solve(compared.people, h, D), draw_counts(N, 60, 0)
+    paid = (solved.plan * D).sum(1)
+    sums = audited.resampled(compared, counts, plan_rows, solved.plan, paid)
+    interval = plan_cost(compared.people, solved.value, solved.duals, sums)
     low, high = np.percentile(anew, (2.5, 97.5))
     width = high - low
     assert interval.low == approx(low, abs=0.15 * width)

@@ -91,7 +91,7 @@ def check(options: argparse.Namespace) -> None:
     if options.dask is not None:
         if options.law is not None:
             raise UsageError("--table is for one machine; leave it out with --dask")
-        if options.table.is_dataset or options.table == "-":
+        if options.table == "-":
             raise UsageError("--dask reads a folder of Parquet files, or one of them")
     if options.law is not None:
         check_law(options)
