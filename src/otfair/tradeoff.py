@@ -232,7 +232,10 @@ def _parted_curve(
                 ends = ("", "_low", "_high")
                 row |= {f"{part}_{name}{end}": float(found[name]) for end in ends}
         out.append(row)
-    return pd.DataFrame(out)
+    curve = pd.DataFrame(out)
+    told = [model.receivers_ for model in models]
+    curve.attrs["receivers"] = max(filter(None, told), key=_unsure, default=None)
+    return curve
 
 
 def _settle(

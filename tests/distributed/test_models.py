@@ -130,3 +130,25 @@ def test_what_is_for_one_machine_is_refused(workers, settings, message):
     model = otfair.OTFClassifier(**settings)
     with pytest.raises(TypeError, match=message):
         model.fit(side[FEATURES], side["y"], sensitive_features=side[["sex"]])
+
+
+def test_a_sample_of_receivers_and_what_it_does(workers):
+    both = people(600)
+    a, b = (
+        otfair.OTFClassifier(alpha=0.5, balance=5.0, max_iter=4, receivers=100, random_state=0)
+        for _ in range(2)
+    )
+    a.fit(both.here[FEATURES], both.here["y"], both.here[["sex", "race"]], both.here["w"])
+    b.fit(both.there[FEATURES], both.there["y"], both.there[["sex", "race"]], both.there["w"])
+    assert a.receivers_["people"] == b.receivers_["people"] < 120
+    assert b.receivers_ == pytest.approx(a.receivers_, rel=1e-8)
+    assert b.receivers_["high"] > b.receivers_["ratio"] > 1
+    np.testing.assert_allclose(b.coef_, a.coef_, rtol=1e-8, atol=1e-9)
+
+
+def test_all_receive_by_default(workers):
+    both = people(120)
+    line = otfair.OTFClassifier(alpha=0.5, balance=5.0, max_iter=2)
+    line.fit(both.there[FEATURES], both.there["y"], both.there[["sex"]])
+    told = {"people": 120, "of": 120, "ratio": 1.0, "low": 1.0, "high": 1.0}
+    assert line.receivers_ == told

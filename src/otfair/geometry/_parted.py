@@ -22,6 +22,7 @@ from otfair.distributed import Parts, is_dask, read_parts, to_dask
 from otfair.geometry._distances import NearestDistances, SoftDistances
 from otfair.geometry._geometry import Geometry, Scale, _spaced
 from otfair.geometry._point_cloud import PointCloud
+from otfair.geometry._receivers import Receivers as Sampled
 from otfair.geometry.costs import Cost, CostFunction, Euclidean, Mahalanobis, as_cost
 
 
@@ -48,6 +49,21 @@ class PartedDistances:
     def values(self) -> Array:
         """The distances D, (n, K), as a Dask array."""
         return to_dask(self.parts.map(_by_person), self.n_types)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A sample of people who receive score for all, next to each person's own place."""
+
+    index: np.ndarray  # (m,) ascending, their numbers
+    typed: Parts  # of all people, their types as typed first, and weights
+    every: np.ndarray  # (K0,) weight of each such type
+    some: np.ndarray  # (K0,) that of those who were drawn
+
+    def factors(self, merge: np.ndarray, K: int) -> np.ndarray:
+        """Return by how much the weight of those drawn of each type is raised, (K,)."""
+        every, some = (np.bincount(merge, x, K) for x in (self.every, self.some))
+        return np.where(some > 0, every / np.where(some > 0, some, 1.0), 0.0)
 
 
 class PartedCloud(Geometry):
@@ -82,6 +98,7 @@ class PartedCloud(Geometry):
         self.shape, self.device = (len(people), m), torch.device("cpu")
         self.people, self._there, self.cost, self.scale_ = people, there, cost, 1.0
         self._cached: tuple[Any, PartedDistances] | None = None
+        self.drawn: Drawn | None = None
         if isinstance(cost, Mahalanobis):
             centre, stretch = _whitening(people, there, m if apart else 0)
             self.people = people.map(_placed, centre, stretch)
@@ -93,6 +110,13 @@ class PartedCloud(Geometry):
         view = copy.copy(self)
         view._cached = None
         view.scale_ = self._scale_of(scale, people, there)
+        return view
+
+    def with_drawn(self, drawn: Drawn | None) -> PartedCloud:
+        """Return the same costs, of which soft distances are to a sample; None for all people."""
+        view = copy.copy(self)
+        view._cached, view.drawn = None, drawn
+        view.shape = (self.shape[0], self.shape[0]) if drawn is not None else self.shape
         return view
 
     def _scale_of(self, scale: Scale, people: Parts, there: Any) -> float:
@@ -129,12 +153,26 @@ class PartedCloud(Geometry):
             On the workers. The last ones are kept.
         """
         key = (columns, merge.tobytes(), K, epsilon)
+        if self.drawn is not None and (self._cached is None or self._cached[0] != key):
+            self._cached = (key, self._to_drawn(self.drawn, merge, K, epsilon))
         if self._cached is None or self._cached[0] != key:
             submit = self.people.client.submit
             receivers = submit(_receivers, self._there, columns, merge, K, pure=False)
             parts = self.people.map(_measured, receivers, self.cost, self.scale_, epsilon)
             self._cached = (key, PartedDistances(parts, epsilon, receivers, K))
         return self._cached[1]
+
+    def _to_drawn(self, drawn: Drawn, merge: np.ndarray, K: int, epsilon: float) -> PartedDistances:
+        """Measure to a sample, which stands for all of its types, and to oneself."""
+        people, submit = self.people, self.people.client.submit
+        which = people.split(drawn.index)
+        there = people.each(_rows_of, which).joined(np.concatenate)
+        typed = drawn.typed.each(_typed_at, which).joined(_all_typed)
+        factors = drawn.factors(merge, K)
+        receivers = submit(_weighed, there, typed, merge, K, factors, pure=False)
+        how = (self.cost, self.scale_, epsilon, factors)
+        parts = people.each(_measured_with_own, which, drawn.typed, receivers, merge, *how)
+        return PartedDistances(parts, epsilon, receivers, K)
 
     def soft_distances(
         self, types: Array, epsilon: float, sample_weight: Array = None, n_types: int | None = None
@@ -209,7 +247,9 @@ class PartedCloud(Geometry):
         (columns, merge, _, epsilon), found = self._cached
         now = union.numpy()[np.frombuffer(merge, dtype=np.int64)]
         view, submit = copy.copy(self), self.people.client.submit
-        receivers = submit(_receivers, self._there, columns, now, n_types, pure=False)
+        receivers = None  # of a sample, nobody asks who gets what
+        if self.drawn is None:
+            receivers = submit(_receivers, self._there, columns, now, n_types, pure=False)
         parts = found.parts.map(_united, union.numpy(), n_types, epsilon)
         key = (columns, now.tobytes(), n_types, epsilon)
         view._cached = (key, PartedDistances(parts, epsilon, receivers, n_types))
@@ -244,6 +284,41 @@ def _measured(
 ) -> np.ndarray:
     by_type = local_distances(places, receivers, cost, scale, epsilon).by_type
     return np.ascontiguousarray(by_type.numpy())
+
+
+def _measured_with_own(
+    places: np.ndarray, rows: np.ndarray, typed: tuple[np.ndarray, np.ndarray],
+    receivers: Receivers, merge: np.ndarray, cost: Cost, scale: float, epsilon: float,
+    factors: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """Return soft distances (K, n) to a sample, to which each person adds themselves, once."""
+    by_type = local_distances(places, receivers, cost, scale, epsilon).by_type
+    types, weight = merge[typed[0]], typed[1]
+    drawn = np.zeros(len(places), dtype=bool)
+    drawn[rows] = True
+    in_sum = np.where(drawn, weight * factors[types], 0.0)
+    some = Sampled(torch.from_numpy(drawn), torch.arange(len(places)))
+    own, w, twice = (torch.from_numpy(x) for x in (types, weight, in_sum))
+    return np.ascontiguousarray(some.with_own(by_type, own, w, twice, epsilon).numpy())
+
+
+def _weighed(
+    places: np.ndarray, typed: tuple[np.ndarray, np.ndarray], merge: np.ndarray, K: int,
+    factors: np.ndarray,
+) -> Receivers:  # fmt: skip
+    types = merge[typed[0]]
+    return Receivers(places, types, typed[1] * factors[types], K)
+
+
+def _typed_at(
+    typed: tuple[np.ndarray, np.ndarray], rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    return typed[0][rows], typed[1][rows]
+
+
+def _all_typed(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    types, weights = zip(*parts)
+    return np.concatenate(types), np.concatenate(weights)
 
 
 def _united(D: np.ndarray, union: np.ndarray, n_types: int, epsilon: float) -> np.ndarray:

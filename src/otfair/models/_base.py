@@ -46,6 +46,13 @@ class Data:
         """Judge the scores that a model gives to these people."""
         return by_training(criterion, self.people, np.asarray(expit(model.logits(self.seen))))
 
+    def receiving(self, model: Model, epsilon: float, seed: list[int]) -> Receiving:
+        """Return who receives score, and what a sample does to the penalty of a model's scores."""
+        assert self.geometry is not None
+        assert self.people is not None
+        scores = np.asarray(expit(model.logits(self.seen)))
+        return receiving(self.geometry, self.people, scores, epsilon, seed)
+
     def take(self, rows: np.ndarray) -> Data:
         """Return some of the people."""
         seen = self.seen[rows]
@@ -415,13 +422,10 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
     def _tell_receivers(self, data: Data, model: Model) -> None:
         """Set who may receive score, and what a sample of them does to the penalty."""
         self.receivers_ = None
-        here = data.people is not None and not isinstance(data.people, PartedPeople)
-        if data.geometry is not None and here:
-            assert data.people is not None
+        if data.geometry is not None and data.people is not None:
             loss = self.regularizer
             epsilon = loss.epsilon if isinstance(loss, OTFLoss) else self.epsilon
-            scores = np.asarray(expit(model.logits(data.seen)))
-            self.receivers_ = receiving(data.geometry, data.people, scores, epsilon, [1])
+            self.receivers_ = data.receiving(model, epsilon, [1])
 
 
 def check_outcome(state: Any) -> None:

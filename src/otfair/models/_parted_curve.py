@@ -14,6 +14,7 @@ from otfair.distributed import Entry, Parts, read_parts
 from otfair.losses import OTFLoss
 from otfair.metrics import DifferenceOf, ViolationOf, criterion_of, read_groups
 from otfair.models._parted_data import cloud_of
+from otfair.models._parted_receivers import draw_receivers
 from otfair.notions import (
     DemographicParity,
     EqualizedOdds,
@@ -63,7 +64,8 @@ class PartedJudge:
         notions = (notion, DemographicParity(**kinds), EqualizedOdds(**kinds))
         self._people = [type_parts(each, self._tallied, gaps=True) for each in notions]
         alike = self._rows.map(_alike, model)
-        self._geometry = cloud_of(alike, self._people[0], loss.cost, loss.scale)
+        drawn = draw_receivers(self._people[0], model.receivers, [0])
+        self._geometry = cloud_of(alike, self._people[0], loss.cost, loss.scale, drawn)
         self._constraints = self._people[0].constraints()
         tallies = self._tallied.gather(_first)
         whole = join(tallies)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,14 @@ from sklearn.utils.validation import validate_data
 
 from otfair._io.arrays import Array, check_weight
 from otfair.distributed import Parts, read_parts
-from otfair.geometry import PartedCloud
+from otfair.geometry import Drawn, PartedCloud
 from otfair.losses import FairnessLoss, OTFLoss
 from otfair.models._base import Data
 from otfair.models._judging import Judgement, by_training
+from otfair.models._parted_receivers import draw_receivers, receiving
+from otfair.models._receivers import COMPARISONS, Receiving
 from otfair.notions import PartedPeople, as_notion, tally, type_parts
 from otfair.tables import two_classes
-
-MOST_RECEIVERS = 50_000  # past which a sample of the people receives score
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +39,13 @@ class PartedData(Data):
             h = scores_of(self.rows, people, model.weights)
             found = by_training(criterion, people.local(), h)
         return replace(found, n=len(self.rows))
+
+    def receiving(self, model: Any, epsilon: float, seed: list[int]) -> Receiving:
+        """Return who receives score, and what a sample does to the penalty of a line."""
+        assert isinstance(self.geometry, PartedCloud)
+        assert isinstance(self.people, PartedPeople)
+        scores = self.rows.map(_scored, model.weights)
+        return receiving(self.geometry, self.people, scores, epsilon, seed)
 
     def take(self, rows: np.ndarray) -> Data:
         """Refuse to keep people out of training."""
@@ -77,12 +85,12 @@ def read_parted(
     if sensitive_features is not None:
         people = type_parts(as_notion(estimator.notion), raw.map(_tallied, rows), gaps=True)
     if penalize and people is not None:
-        if (n := len(rows)) > MOST_RECEIVERS:
-            some = np.random.default_rng(0).choice(n, MOST_RECEIVERS, replace=False)
-            people = replace(people, columns=np.sort(some))
         columns = estimator._cost_columns() if estimator.cost_features is not None else None
         loss = estimator._loss()
-        geometry = cloud_of(rows.map(_chosen, columns), people, loss.cost, loss.scale)
+        seed = estimator.random_state if isinstance(estimator.random_state, Integral) else 0
+        drawn = draw_receivers(people, estimator.receivers, [int(seed)])
+        chosen = rows.map(_chosen, columns)
+        geometry = cloud_of(chosen, people, loss.cost, loss.scale, drawn)
     nothing = np.empty((0, len(mean)))
     return PartedData(
         seen=nothing, encoded=nothing, labels=nothing[:, 0], weight=None, people=people,
@@ -90,9 +98,23 @@ def read_parted(
     )  # fmt: skip
 
 
-def cloud_of(chosen: Parts, people: PartedPeople, cost: Any, scale: Any) -> PartedCloud:
-    """Return who is like whom, at the scale of those who have weight."""
-    index, there = people.columns, None
+def cloud_of(
+    chosen: Parts, people: PartedPeople, cost: Any, scale: Any, drawn: Drawn | None = None
+) -> PartedCloud:
+    """Return who is like whom, at the scale of those who have weight, and who receives score.
+
+    Of so many people that all pairs would take too long, it is that between all and the receivers.
+    """
+    index = None
+    if drawn is not None and len(chosen) ** 2 > COMPARISONS:
+        index = drawn.index
+    return _scaled_cloud(chosen, people, cost, scale, index).with_drawn(drawn)
+
+
+def _scaled_cloud(
+    chosen: Parts, people: PartedPeople, cost: Any, scale: Any, index: np.ndarray | None
+) -> PartedCloud:
+    there = None
     if index is not None:
         there = (chosen.each(_rows_at, chosen.split(index)).joined(np.concatenate), len(index))
     named: Any = scale
@@ -201,6 +223,10 @@ def _without_weight(typed: tuple[np.ndarray, np.ndarray]) -> int:
 
 def _rows_at(X: np.ndarray, index: np.ndarray) -> np.ndarray:
     return np.asarray(X[index])
+
+
+def _scored(rows: tuple[np.ndarray, ...], theta: np.ndarray) -> np.ndarray:
+    return np.asarray(expit(rows[0] @ theta[:-1] + theta[-1]))
 
 
 def _moments(

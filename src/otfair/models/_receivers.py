@@ -6,6 +6,7 @@ Maths: docs/training.md.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -72,10 +73,15 @@ def receiving(
         )
         return some / every if every > FAIR * len(part) else None
 
-    whole = ratio(np.arange(len(rows)))
-    told: Receiving = {"people": geometry.n_receivers, "of": n}
-    parts = np.arange(len(rows)) % PARTS
-    left_out = [ratio(np.flatnonzero(parts != k)) for k in range(min(PARTS, len(rows) - 1))]
+    return {"people": geometry.n_receivers, "of": n} | jackknife(ratio, len(rows))
+
+
+def jackknife(ratio: Callable[[np.ndarray], float | None], count: int) -> Receiving:
+    """Return the ratio of penalties of some people, with its interval from parts left out."""
+    whole = ratio(np.arange(count))
+    told: Receiving = {}
+    parts = np.arange(count) % PARTS
+    left_out = [ratio(np.flatnonzero(parts != k)) for k in range(min(PARTS, count - 1))]
     found = [r for r in left_out if r is not None]
     if whole is None or len(found) < 2:
         return told | {"ratio": None, "low": None, "high": None}

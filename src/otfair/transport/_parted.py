@@ -257,6 +257,11 @@ class PartedMoves:
         problem = self._problem
         geometry: Any = problem.geometry
         spread: Any = problem.spread
+        if geometry.drawn is not None:
+            raise ValueError(
+                "only a sample of the people receives score, which tells what fairness costs and "
+                "not who gets what; take the geometry of all people."
+            )
         how = (geometry.cost, geometry.scale_, problem.epsilon, problem.open_types.numpy())
         found: Parts = geometry.people.map(_spread, spread.receivers, self._sent, *how)
         return found
