@@ -141,12 +141,11 @@ def tradeoff_curve(
         raise ValueError("`alphas` must be numbers in [0, 1], at least one; received none.")
     given = {"notion": notion, "regularizer": regularizer, "weigh": weigh}
     if is_dask(X):
-        if n_bootstrap:
-            raise ValueError("intervals are for one machine; pass `n_bootstrap=0` on Dask.")
+        check_whole("n_bootstrap", n_bootstrap, 0, MOST_RESAMPLES)
         check_real("test_size", test_size, 0, 1, "()")
         people = {"X": X, "y": y, "sensitive_features": sensitive_features}
         rows = split_rows(people, test_size, int(check_whole("random_state", random_state, 0)))
-        return _parted_curve(rows, estimator, given, strengths, verbose)
+        return _parted_curve(rows, estimator, given, strengths, verbose, n_bootstrap)
     labels = read_two_classes(y, "y")
     check_whole("n_bootstrap", n_bootstrap, 0, MOST_RESAMPLES)
     check_seed(random_state)
@@ -208,6 +207,7 @@ def _parted_curve(
     given: dict[str, Any],
     strengths: list[float],
     verbose: bool,
+    n_bootstrap: int,
 ) -> pd.DataFrame:
     """Return the curve of people on Dask's workers, who are divided already."""
     encoder = None
@@ -220,17 +220,14 @@ def _parted_curve(
     path = settled.fit_path(X, y, sensitive, strengths)
     models = list(track(path, "training", len(strengths), verbose=verbose))
     judges = {
-        name: PartedJudge(part["X"], part["y"], part["sensitive_features"], models[0])
+        name: PartedJudge(part["X"], part["y"], part["sensitive_features"], models[0], n_bootstrap)
         for name, part in rows.items()
     }
     out = []
     for alpha, model in zip(strengths, track(models, "judging", len(models), verbose=verbose)):
         row = {"alpha": alpha}
         for part, judge in judges.items():
-            found = judge(model)
-            for name in METRICS:  # without resamples, intervals have no width
-                ends = ("", "_low", "_high")
-                row |= {f"{part}_{name}{end}": float(found[name]) for end in ends}
+            row |= {f"{part}_{name}": value for name, value in _estimates(judge(model)).items()}
         out.append(row)
     curve = pd.DataFrame(out)
     told = [model.receivers_ for model in models]
@@ -316,12 +313,7 @@ class Judge:
             "pp_difference",
         )
         found |= dict(zip(names, others.T))
-        out: dict[str, float] = {}
-        for name in METRICS:
-            values = found[name] if len(W) > 1 else np.repeat(found[name], 2)  # no width
-            e = estimate(values)
-            out |= {name: e.value, f"{name}_low": e.low, f"{name}_high": e.high}
-        return out
+        return _estimates(found)
 
     def _by_group(self, h: np.ndarray, ranks: np.ndarray, w: np.ndarray) -> list[float]:
         judged, decided = w * self.known, h > 0.5
@@ -333,6 +325,16 @@ class Judge:
             differences = [of(decided, judged) for of in (self.by_group, self.by_label)]
             differences.append(self.by_group(self.y == 1, judged * decided))
         return [_auc(ranks, self.y, w), *violations, *differences]
+
+
+def _estimates(found: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """Return each metric, (1 + B,), with the ends of its interval."""
+    out: dict[str, float] = {}
+    for name in METRICS:
+        values = found[name] if len(found[name]) > 1 else np.repeat(found[name], 2)  # no width
+        e = estimate(values)
+        out |= {name: e.value, f"{name}_low": e.low, f"{name}_high": e.high}
+    return out
 
 
 def _judge_all(judges: dict[str, Judge], model: FairClassifier) -> dict[str, float]:

@@ -14,8 +14,8 @@ from partitions import FEATURES, Both, people
 import otfair
 from otfair.auditing.costs import _solving
 from otfair.auditing.parted import _costs
-from otfair.auditing.parted._rows import _drawn
 from otfair.metrics import draw_counts
+from otfair.metrics._parted_bootstrap import _drawn
 
 COLUMNS = ("labels", "sample_weight", "control_features")
 FEW = {"n_bootstrap": 8}

@@ -1,5 +1,6 @@
 """`otfair audit --dask` audits a folder of Parquet files."""
 
+import contextlib
 import json
 
 import numpy as np
@@ -70,8 +71,6 @@ def test_decisions_as_labels_and_a_gate(workers, folder, capsys):
 )
 def test_what_can_not_be_is_said(workers, folder, capsys, more, message):
     how = [*OPTIONS, *more, "--dask", workers.scheduler.address]
-    try:
+    with contextlib.suppress(SystemExit):  # of the parser
         assert main(["audit", str(folder / "loans"), *how]) != 0
-    except SystemExit as ended:
-        assert ended.code == 2
     assert message in capsys.readouterr().err

@@ -20,7 +20,7 @@ def test_the_figures_of_a_curve_are_the_same(workers):
     given = both.there
     curve = otfair.tradeoff_curve(
         given[columns], given["y"], sensitive_features=given[["sex", "race"]], estimator=line,
-        alphas=alphas, random_state=3, n_bootstrap=0,
+        alphas=alphas, random_state=3, n_bootstrap=10,
     )  # fmt: skip
     test = _uniform(np.arange(len(frame), dtype=np.uint64), 3) < 0.2
     assert 30 < test.sum() < 90
@@ -30,12 +30,13 @@ def test_the_figures_of_a_curve_are_the_same(workers):
     train = parts["train"]
     models = list(line.fit_path(Z["train"], train["y"], train[["sex", "race"]], alphas))
     for name, part in parts.items():
-        judge = Judge(Z[name], part["y"].to_numpy(), part[["sex", "race"]], models[0], 0)
+        judge = Judge(Z[name], part["y"].to_numpy(), part[["sex", "race"]], models[0], 10)
         for k, model in enumerate(models):
             expected = judge(model)
-            for metric in METRICS:
+            for metric in (f"{m}{end}" for m in METRICS for end in ("", "_low", "_high")):
                 found = curve[f"{name}_{metric}"][k]
                 assert found == pytest.approx(expected[metric], rel=1e-8, abs=1e-9), metric
+    assert (curve["test_auc_high"] > curve["test_auc_low"]).all()
 
 
 def test_a_split_does_not_depend_on_the_partitions(workers):
@@ -49,7 +50,14 @@ def test_a_split_does_not_depend_on_the_partitions(workers):
     assert out[0] == out[1]
 
 
-def test_intervals_are_refused(workers):
-    there = people(20).there
-    with pytest.raises(ValueError, match="pass `n_bootstrap=0` on Dask"):
-        otfair.tradeoff_curve(there[FEATURES], there["y"], sensitive_features=there[["sex"]])
+def test_a_sample_of_receivers_is_told_of(workers):
+    there = people(200, partitions=2).there
+    line = otfair.OTFClassifier(balance=5.0, max_iter=2, receivers=60)
+    curve = otfair.tradeoff_curve(
+        there[FEATURES], there["y"], sensitive_features=there[["sex"]], estimator=line,
+        alphas=[0.5], n_bootstrap=0,
+    )  # fmt: skip
+    told = curve.attrs["receivers"]
+    assert told["people"] < told["of"]
+    assert told["low"] < told["ratio"] < told["high"]
+    assert (curve["test_auc_high"] == curve["test_auc_low"]).all()

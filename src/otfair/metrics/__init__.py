@@ -27,6 +27,7 @@ from otfair.metrics._neighbours import (
     neighbour_gap,
     neighbour_gap_by_group,
 )
+from otfair.metrics._parted_bootstrap import draw_parted_counts
 from otfair.metrics._precision import PrecisionDifferenceOf
 from otfair.metrics._rates import NORMAL, Rate, Spread, group_rates, spread_of
 from otfair.metrics._scorers import (

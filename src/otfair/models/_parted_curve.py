@@ -6,13 +6,22 @@ curve compares all pairs of people: workers exchange rows of similar scores, and
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
 
 from otfair.distributed import Entry, Parts, read_parts
 from otfair.losses import OTFLoss
-from otfair.metrics import DifferenceOf, ViolationOf, criterion_of, read_groups
+from otfair.metrics import (
+    DifferenceOf,
+    ViolationOf,
+    by_cell,
+    criterion_of,
+    draw_parted_counts,
+    read_groups,
+)
 from otfair.models._parted_data import cloud_of
 from otfair.models._parted_receivers import draw_receivers
 from otfair.notions import (
@@ -52,8 +61,11 @@ def split_rows(given: dict[str, Any], test_size: float, seed: int) -> dict[str, 
 class PartedJudge:
     """The people of one part of a split, on workers, ready to judge models."""
 
-    def __init__(self, X: Any, y: Any, sensitive: Any, model: Any) -> None:
+    def __init__(self, X: Any, y: Any, sensitive: Any, model: Any, count: int = 0) -> None:
         self._rows = read_parts({"X": X, "y": y, "sensitive_features": sensitive})
+        # How often each person counts: once, then as in each resample.
+        self._times = draw_parted_counts(self._rows, count, 0).map(_with_ones)  # (1 + B, n)
+        self._resamples = 1 + count
         loss = model.regularizer
         if not isinstance(loss, OTFLoss):
             loss = OTFLoss(model.notion, model.epsilon, cost=model.cost, scale=model.scale)
@@ -75,67 +87,78 @@ class PartedJudge:
         self._groups = [group.codes for group in found]
         self._count = len(whole.weight)
 
-    def __call__(self, model: Any) -> dict[str, float]:
-        """Return each metric of a model."""
+    def __call__(self, model: Any) -> dict[str, np.ndarray]:
+        """Return each metric of a model, for all people and for each resample, (1 + B,)."""
         scored = self._rows.map(_scored, model)
-        n = len(self._rows)
-        entropy, right = scored.sum(_entropies, self._tallied)
-        people = self._people[0]
+        entropy, right, n = scored.sum(_entropies, self._tallied, self._times)
         a = adjusted_otf(scored.map(_clipped), self._geometry, self._constraints, self._epsilon)
-        cost = a.gradient.sum(_dotted, scored) / float(people.weight.sum())
+        counts = scored.each(_decided, self._starts, self._tallied, self._times, self._count)
+        cells = counts.sum(_as_it_is)  # (1 + B, 2, c)
+        cost = a.gradient.sum(_dotted, scored, self._times) / (cells.sum(1) @ self._known)
         out = {
             "auc": self._auc(scored),
             "log_loss": entropy / n,
             "accuracy": right / n,
-            "otf_cost": max(cost, 0.0),
+            "otf_cost": np.maximum(cost, 0.0),
         }
         for name, typed in zip(("violation", "pdp", "peo"), self._people):
-            out[name] = _violation(scored, typed)
-        return out | self._differences(scored)
+            out[name] = _violations(scored, typed, self._times)
+        return out | self._differences(cells)
 
-    def _differences(self, scored: Parts) -> dict[str, float]:
+    def _differences(self, cells: np.ndarray) -> dict[str, np.ndarray]:
         names = ("dp_difference", "eo_difference", "pp_difference")
         if not self._groups:
-            return dict.fromkeys(names, np.nan)
-        counts = scored.each(_decided, self._starts, self._tallied, self._count).sum(_as_it_is)
+            return dict.fromkeys(names, np.full(len(cells), np.nan))
         # One for each combination of groups and label, decided on or not.
-        weight = np.concatenate([counts[0] * self._known, counts[1] * self._known])
         decided = np.repeat([False, True], self._count)
         y = np.tile(self._labels, 2)
         groups = [np.tile(codes, 2) for codes in self._groups]
         by_group, by_label = DifferenceOf(groups), DifferenceOf(groups, y)
-        found = (
-            by_group(decided, weight), by_label(decided, weight),
-            by_group(y == 1, weight * decided),
-        )  # fmt: skip
-        return dict(zip(names, found))
+        found = [
+            (
+                by_group(decided, weight),
+                by_label(decided, weight),
+                by_group(y == 1, weight * decided),
+            )
+            for weight in (cells * self._known).reshape(len(cells), -1)
+        ]
+        return dict(zip(names, np.transpose(found)))
 
-    def _auc(self, scored: Parts) -> float:
+    def _auc(self, scored: Parts) -> np.ndarray:
         """Return the area under the ROC curve, from all pairs of people; ties count half."""
         ranges = min(len(scored.futures), MOST_RANGES)
         index = np.unique(np.linspace(0, len(scored) - 1, min(len(scored), SPACED)).astype(int))
         some = np.concatenate(scored.each(_at, scored.split(index)).gather(_as_it_is))
         edges = np.unique(np.quantile(some, np.linspace(0, 1, ranges + 1)[1:-1]))
-        ordered = scored.map(_ordered, self._tallied)
+        ordered = scored.map(_ordered, self._tallied, self._times)
         client, counts = scored.client, []
         for k in range(len(edges) + 1):
             pieces = ordered.map(_between, edges, k)
             counts.append(client.submit(_pairs, list(pieces.futures), pure=False))
-        won = negatives = positives = 0.0
+        won, negatives, positives = np.zeros((3, self._resamples))
         for inside, positive, negative in client.gather(counts):
-            won += inside + positive * negatives
+            won = won + inside + positive * negatives
             negatives, positives = negatives + negative, positives + positive
         pairs = positives * negatives
-        return float(won / pairs) if pairs else np.nan
+        return np.where(pairs > 0, won / np.where(pairs > 0, pairs, 1.0), np.nan)
 
 
-def _violation(scored: Parts, people: PartedPeople) -> float:
+def _violations(scored: Parts, people: PartedPeople, times: Parts) -> np.ndarray:
+    """Return the violation of all people and of each resample, from two of each type."""
     count = len(people.first_types)
     mass = 2 * people.weight[::2].numpy()
-    first = scored.sum(_moments, people.parts, np.zeros(count), 1)
+    first = scored.sum(_sum_of, people.parts, count)
     centre = first / np.where(mass > 0, mass, 1.0)
-    second = scored.sum(_moments, people.parts, centre, 2)
-    return criterion_of(ViolationOf.name, people.local())(people.scores(np.stack([first, second])))
+    sums = scored.sum(_moments, people.parts, times, centre)  # (1 + B, 3, K)
+    own, out = people.local(), []
+    for weight, one, two in sums:
+        safe = np.where(weight > 0, weight, 1.0)
+        mean = one / safe
+        wide = np.sqrt(np.maximum(two / safe - mean**2, 0.0))
+        h = np.stack([centre + mean + wide, centre + mean - wide], 1).reshape(-1)
+        halves = torch.as_tensor(weight / 2).repeat_interleave(2)
+        out.append(criterion_of(ViolationOf.name, replace(own, weight=halves))(h))
+    return np.array(out)
 
 
 def _drawn(
@@ -183,56 +206,84 @@ def _clipped(h: np.ndarray) -> np.ndarray:
     return np.asarray(np.clip(h, 1e-12, 1.0))
 
 
-def _entropies(h: np.ndarray, tallied: tuple[Any, ...]) -> tuple[float, int]:
+def _with_ones(counts: np.ndarray) -> np.ndarray:
+    return np.concatenate([np.ones((1, counts.shape[1]), dtype=np.uint8), counts])
+
+
+def _entropies(
+    h: np.ndarray, tallied: tuple[Any, ...], times: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sum cross-entropies and right decisions, and count people, (1 + B,) each."""
     y, safe = tallied[3], np.clip(h, 1e-15, 1 - 1e-15)
-    entropy = -np.where(y == 1, np.log(safe), np.log1p(-safe)).sum()
-    return float(entropy), int(((h > 0.5) == y).sum())
+    entropy = -np.where(y == 1, np.log(safe), np.log1p(-safe))
+    each = np.stack([entropy, (h > 0.5) == y, np.ones(len(h))])
+    sums = np.array([each @ one for one in times])
+    return sums[:, 0], sums[:, 1], sums[:, 2]
 
 
-def _dotted(a: np.ndarray, b: np.ndarray) -> float:
-    return float(a @ b)
+def _dotted(a: np.ndarray, b: np.ndarray, times: np.ndarray) -> np.ndarray:
+    products = a * b
+    return np.array([products @ one for one in times])
+
+
+def _sum_of(h: np.ndarray, typed: tuple[np.ndarray, np.ndarray], count: int) -> np.ndarray:
+    return np.bincount(typed[0], typed[1] * h, count)
 
 
 def _moments(
-    h: np.ndarray, typed: tuple[np.ndarray, np.ndarray], centre: np.ndarray, power: int
+    h: np.ndarray, typed: tuple[np.ndarray, np.ndarray], times: np.ndarray, centre: np.ndarray
 ) -> np.ndarray:
+    """Sum weights, and scores and squares as far from a centre, by first type, (1 + B, 3, K)."""
     types, weight = typed
-    return np.bincount(types, weight * (h - centre[types]) ** power, len(centre))
+    z = h - centre[types]
+    A = by_cell(types, len(centre), weight, weight * z, weight * z**2)
+    return np.array([A @ one.astype(np.float64) for one in times]).reshape(len(times), 3, -1)
 
 
-def _decided(h: np.ndarray, start: int, tallied: tuple[Any, ...], count: int) -> np.ndarray:
-    """Count people by whether they are decided on, and by combination, (2, c)."""
+def _decided(
+    h: np.ndarray, start: int, tallied: tuple[Any, ...], times: np.ndarray, count: int
+) -> np.ndarray:
+    """Count people by whether they are decided on, and by combination, (1 + B, 2, c)."""
     place = start + tallied[1] + count * (h > 0.5)
-    return np.bincount(place, minlength=2 * count).reshape(2, count)
+    found = [np.bincount(place, one, 2 * count) for one in times]
+    return np.array(found).reshape(len(times), 2, count)
 
 
 def _at(h: np.ndarray, index: np.ndarray) -> np.ndarray:
     return np.asarray(h[index])
 
 
-def _ordered(h: np.ndarray, tallied: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray]:
+def _ordered(
+    h: np.ndarray, tallied: tuple[Any, ...], times: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     order = np.argsort(h, kind="stable")
-    return h[order], tallied[3][order]
+    return h[order], tallied[3][order], times[:, order]
 
 
 def _between(
-    ordered: tuple[np.ndarray, np.ndarray], edges: np.ndarray, k: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return scores and labels in the k-th range, which ends with its edge."""
-    h, y = ordered
+    ordered: tuple[np.ndarray, np.ndarray, np.ndarray], edges: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return scores, labels and counts in the k-th range, which ends with its edge."""
+    h, y, times = ordered
     ends = [0, *np.searchsorted(h, edges, side="right").tolist(), len(h)]
-    return h[ends[k] : ends[k + 1]], y[ends[k] : ends[k + 1]]
+    own = slice(ends[k], ends[k + 1])
+    return h[own], y[own], times[:, own]
 
 
-def _pairs(pieces: list[tuple[np.ndarray, np.ndarray]]) -> tuple[float, int, int]:
-    """Count, in a range, pairs that are ranked right, ties half, and people of both labels."""
+def _pairs(
+    pieces: list[tuple[np.ndarray, np.ndarray, np.ndarray]],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Count, in a range, pairs ranked right, ties half, and people of both labels, (1 + B,)."""
     h, y = (np.concatenate([piece[j] for piece in pieces]) for j in (0, 1))
-    if not len(h):
-        return 0.0, 0, 0
+    times = np.concatenate([piece[2] for piece in pieces], 1)
     ranks = np.unique(h, return_inverse=True)[1]
-    positive, negative = (np.bincount(ranks, y == label) for label in (1, 0))
-    below = np.cumsum(negative) - negative / 2
-    return float(positive @ below), int(positive.sum()), int(negative.sum())
+    out = []
+    for one in times:
+        positive, negative = (np.bincount(ranks, one * (y == label)) for label in (1, 0))
+        below = np.cumsum(negative) - negative / 2
+        out.append((positive @ below, positive.sum(), negative.sum()))
+    found = np.array(out, dtype=np.float64).reshape(len(times), 3)
+    return found[:, 0], found[:, 1], found[:, 2]
 
 
 def _as_it_is(value: Any) -> Any:

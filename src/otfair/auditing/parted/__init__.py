@@ -12,7 +12,7 @@ from otfair.auditing.parted._people import (
     keep_people,
 )
 from otfair.auditing.parted._reading import read_people
-from otfair.auditing.parted._rows import draw_counts
+from otfair.metrics import draw_parted_counts
 
 STEPS = Steps(
     read=read_people,
@@ -20,7 +20,7 @@ STEPS = Steps(
     read_features=read_features,
     distances=PartedDistances,
     neighbourhood=PartedNeighbourhood,
-    draw_counts=lambda data, count, seed: draw_counts(data.parts, count, seed),
+    draw_counts=lambda data, count, seed: draw_parted_counts(data.parts, count, seed),
     cost_of_fairness=cost_of_fairness,
     add_bound=add_bound,
     find_regions=find_regions,
