@@ -19,7 +19,8 @@ from otfair.auditing._regions import BINS, LEAST_PEOPLE, ranked, regions_of, sha
 from otfair.auditing._results import Alike, Curve, Finding, Pairs, Region
 from otfair.auditing.parted._costs import PartedPairs
 from otfair.auditing.parted._features import PartedFeatures
-from otfair.auditing.parted._reading import Bins, PartedAuditData, find_bins, join_values
+from otfair.auditing.parted._part import Bins, find_bins, join_values
+from otfair.auditing.parted._reading import PartedAuditData
 from otfair.auditing.parted._rows import at_rows, reduced, shuffled, together
 from otfair.distributed import Parts
 from otfair.geometry import PointCloud
