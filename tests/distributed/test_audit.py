@@ -12,6 +12,7 @@ from audits import assert_same
 from partitions import FEATURES, Both, people
 
 import otfair
+from otfair.auditing import Limit
 from otfair.auditing.costs import _solving
 from otfair.auditing.parted import _costs
 from otfair.metrics import draw_counts
@@ -106,8 +107,8 @@ def test_people_whose_choice_is_clear_are_summed_where_they_are(workers, monkeyp
         here, there = audits(both, ["sex"], FEATURES, receivers=600, bounded=False, **FEW)
     assert calls == ["in rounds"]
     one, other = here.findings[0].cost, there.findings[0].cost
-    assert one.gap == pytest.approx(0, abs=1e-9)
-    assert other.gap == pytest.approx(0, abs=1e-9)
+    assert one.gap == pytest.approx(0, abs=1e-8)
+    assert other.gap == pytest.approx(0, abs=1e-8)
     for name in ("plan", "moved", "smooth"):
         assert getattr(other, name) == pytest.approx(getattr(one, name), abs=1e-8)
     assert other.exact.value == pytest.approx(one.exact.value, abs=1e-8)
@@ -127,14 +128,15 @@ def _counting(calls):
 
 
 def test_the_report_shows_the_same_pairs(workers, tmp_path):
-    here, there = audits(people(240), ["sex"], FEATURES, labels="y", bounded=False, **FEW)
+    here, there = audits(people(600), ["sex"], FEATURES, bounded=False, **FEW)
+    assert len(here.findings[0].cost.pairs) == len(there.findings[0].cost.pairs) > 80
     a, b = (audit.counterparts().reset_index(drop=True) for audit in (here, there))
     pd.testing.assert_frame_equal(a, b, rtol=1e-8, check_dtype=False)
     pd.testing.assert_frame_equal(here.summary(), there.summary(), rtol=1e-8, atol=1e-10)
     page = there.to_html(tmp_path / "report.html")
     assert (tmp_path / "report.html").read_text() == page
     assert "Counterparts" in page
-    assert len(there.people) < 150  # of 240, those who are shown
+    assert len(there.people) < 200  # of 600, those who are shown
     assert there.to_card()
     with pytest.raises(ValueError, match="keeps the first 40 pairs"):
         there.counterparts(top=1000)
@@ -146,7 +148,7 @@ def test_arrays_and_limits(workers):
     both = people(200)
     X, h = both.here[FEATURES].to_numpy(), both.here["h"].to_numpy()
     sex = (both.here["sex"] == "F").to_numpy().astype(int)
-    limit = [otfair.Limit(criterion="violation", bound=0.05)]
+    limit = [Limit(criterion="violation", bound=0.05)]
     settings = {"bounded": False, "limits": limit, "random_state": 3, **FEW}
     here = otfair.audit(h, X, sensitive_features=sex, **settings)
     there = otfair.audit(

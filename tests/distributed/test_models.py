@@ -105,7 +105,9 @@ def test_a_pipeline_and_people_who_lack_a_value(workers):
 
 
 def test_past_a_number_of_people_a_sample_of_them_receives_score(workers, monkeypatch):
-    monkeypatch.setattr(otfair.models._parted_data, "MOST_RECEIVERS", 100)
+    for module in (otfair.models._parted_data, otfair.models._parted_receivers):
+        monkeypatch.setattr(module, "COMPARISONS", 10**4)
+    monkeypatch.setattr(otfair.models._parted_receivers, "default_size", lambda n: 100)
     both = people(300, partitions=2)
     model = otfair.OTFClassifier(alpha=0.9, balance=50.0, max_iter=6)
     side = both.there
@@ -114,6 +116,8 @@ def test_past_a_number_of_people_a_sample_of_them_receives_score(workers, monkey
         both.here[FEATURES], both.here["y"], sensitive_features=both.here[["sex"]]
     )
     assert model.violation_ < free.violation_
+    assert model.receivers_["people"] == 100
+    assert model.receivers_["high"] > model.receivers_["low"] > 0.5
 
 
 @pytest.mark.parametrize(

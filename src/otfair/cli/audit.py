@@ -68,7 +68,7 @@ def _run(options: argparse.Namespace) -> Outcome:
     table, sensitive, notes = given.table, given.sensitive, given.notes
     refuse_numbers(notions or (), sensitive)
     taken = [c for c in (options.score, options.label, options.weight) if c is not None]
-    taken += sensitive.columns
+    taken += list(map(str, sensitive.columns))
     control = named_columns(table, options.control, "--control")
     if twice := {name for name in taken if (taken + control).count(name) > 1}:
         raise TableError(

@@ -247,9 +247,10 @@ class PartedCloud(Geometry):
         (columns, merge, _, epsilon), found = self._cached
         now = union.numpy()[np.frombuffer(merge, dtype=np.int64)]
         view, submit = copy.copy(self), self.people.client.submit
-        receivers = None  # of a sample, nobody asks who gets what
-        if self.drawn is None:
-            receivers = submit(_receivers, self._there, columns, now, n_types, pure=False)
+        if self.drawn is not None:  # who stands for whole unions there, not for types
+            view._cached = None
+            return view
+        receivers = submit(_receivers, self._there, columns, now, n_types, pure=False)
         parts = found.parts.map(_united, union.numpy(), n_types, epsilon)
         key = (columns, now.tobytes(), n_types, epsilon)
         view._cached = (key, PartedDistances(parts, epsilon, receivers, n_types))
