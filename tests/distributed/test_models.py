@@ -109,7 +109,7 @@ def test_past_a_number_of_people_a_sample_of_them_receives_score(workers, monkey
         monkeypatch.setattr(module, "COMPARISONS", 10**4)
     monkeypatch.setattr(otfair.models._parted_receivers, "default_size", lambda n: 100)
     both = people(300, partitions=2)
-    model = otfair.OTFClassifier(alpha=0.5, balance=5.0, max_iter=6)
+    model = otfair.OTFClassifier(alpha=0.6, balance=100.0, max_iter=8)
     side = both.there
     model.fit(side[FEATURES], side["y"], sensitive_features=side[["sex"]])
     free = otfair.OTFClassifier(alpha=0).fit(
