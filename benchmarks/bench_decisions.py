@@ -8,6 +8,8 @@ other test. What is done already is read from the file, which is rewritten in on
 run, so that a run that was stopped goes on. docs/decisions.py makes the tables and the figure.
 
 Models are trained once for all limits of a split, so `seconds` is what a method takes besides them.
+`train` and `predict` are seconds of processor with them: what is found trained already counts with
+the time that it took.
 Methods that post-process scores (fair decisions, fairlearn's ThresholdOptimizer, error-parity)
 tune on scores of people whom the model has not seen, by five folds. Gaps of methods that decide by
 chance are of expected rates.
@@ -18,7 +20,9 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
@@ -54,7 +58,7 @@ SMALLER = {"n_estimators": 200, "max_depth": 5}  # booster
 LARGER = {"n_estimators": 300, "max_depth": 6}  # for ACSIncome
 SIZE = dict(SMALLER)  # that of the table at hand
 LARGE = 0.005  # share of people, from which a group is called large
-REDUCTIONS = 50  # iterations of ExponentiatedGradient, fairlearn's default
+REDUCTIONS = {"logistic": 50, "boosted": 20}  # of ExponentiatedGradient; fairlearn's default is 50
 DRAWS = 20  # of decisions by chance, where expected ones are not offered
 KEY = ["table", "base", "notion", "seed", "method", "setting"]
 
@@ -77,14 +81,32 @@ BASES: dict[str, Callable[[], Any]] = {
     "logistic": lambda: make_pipeline(otfair.TableEncoder(), logistic()),
     "boosted": lambda: make_pipeline(FunctionTransformer(codes), booster()),
 }
-TRAINED: dict[Any, Any] = {}  # models of the split at hand
+TRAINED: dict[Any, tuple[Any, float]] = {}  # models of the split at hand, and their seconds
+SPENT: dict[str, float] = defaultdict(float)  # seconds that were saved, and those of predicting
+
+
+def clock() -> float:
+    """Return seconds of processor, as if nothing had been found trained already."""
+    return time.process_time() + SPENT["saved"]
 
 
 def once(key: Any, make: Callable[[], Any]) -> Any:
     """Return what was made for this key in this split."""
-    if key not in TRAINED:
-        TRAINED[key] = make()
-    return TRAINED[key]
+    if key in TRAINED:
+        SPENT["saved"] += TRAINED[key][1]
+    else:
+        began = clock()
+        made = make()
+        TRAINED[key] = made, clock() - began
+    return TRAINED[key][0]
+
+
+@contextmanager
+def predicting() -> Iterator[None]:
+    """Count what is done within as predicting, of new people."""
+    began = clock()
+    yield
+    SPENT["predict"] += clock() - began
 
 
 class Base(ClassifierMixin, BaseEstimator):
@@ -125,6 +147,9 @@ def adult_all() -> SimpleNamespace:
     return SimpleNamespace(X=X, y=label, sensitive_features=table[["sex"]])
 
 
+LOADERS: dict[str, Callable[[], Any]] = {"adult_all": adult_all}  # besides the library's own
+
+
 class Split:
     """A table, split by a seed."""
 
@@ -140,7 +165,7 @@ class Split:
                 for data, size in zip(parts, (TRAIN, TEST))
             ]
         else:
-            data = adult_all() if name == "adult_all" else otfair.load_dataset(name)
+            data = LOADERS[name]() if name in LOADERS else otfair.load_dataset(name)
             people = np.arange(len(data.y))
             rows = train_test_split(people, test_size=0.3, random_state=seed, stratify=data.y)
             parts = [data, data]
@@ -157,16 +182,25 @@ class Split:
     def tuning(self, base: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the scores of training people, by models that have not seen them, and of test."""
 
-        def make() -> tuple[np.ndarray, np.ndarray]:
+        def make() -> np.ndarray:
             own = np.empty(len(self.y))
-            folds = StratifiedKFold(5, shuffle=True, random_state=self.seed)
-            for train, test in folds.split(self.X, self.y):
+            for train, test in self.folds():
                 model = Base(base).fit(self.X.iloc[train], self.y[train])
                 own[test] = model.predict_proba(self.X.iloc[test])[:, 1]
-            model = Base(base).fit(self.X, self.y)
-            return own, model.predict_proba(self.X_test)[:, 1].astype(np.float64)
+            return own
 
-        return once(("tuning", base), make)
+        return once(("tuning", base), make), self.scores(base)
+
+    def folds(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Return rows that train and rows that are predicted, five times."""
+        return StratifiedKFold(5, shuffle=True, random_state=self.seed).split(self.X, self.y)
+
+    def scores(self, base: str) -> np.ndarray:
+        """Return the scores of test people."""
+        model = Base(base).fit(self.X, self.y)
+        with predicting():
+            found = once(("scores", base), lambda: model.predict_proba(self.X_test)[:, 1])
+        return found.astype(np.float64)
 
     def matrices(self, base: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the features of training and test people as numbers."""
@@ -223,7 +257,7 @@ Runs = Iterator[tuple[float, np.ndarray, dict[str, Any]]]  # setting, decisions,
 
 
 def free(split: Split, base: str, notion: str, limits: list[float]) -> Runs:
-    yield np.nan, (split.tuning(base)[1] > 0.5).astype(float), {}
+    yield np.nan, (split.scores(base) > 0.5).astype(float), {}
 
 
 def fair(**options: Any) -> Callable[..., Runs]:
@@ -232,7 +266,8 @@ def fair(**options: Any) -> Callable[..., Runs]:
             model = otfair.FairDecisions(Base(base), notion, max_difference=limit, **options)
             model.fit(split.X, split.y, sensitive_features=split.S)
             given = {"sensitive_features": split.S_test} if model.use_sensitive else {}
-            decided = model.predict(split.X_test, **given).astype(float)
+            with predicting():
+                decided = model.predict(split.X_test, **given).astype(float)
             known = {"confidence": model.confidence_, "met": model.limits_met_}
             rates = split.rates(decided, notion)
             promised = {}
@@ -265,30 +300,33 @@ class Scores(ClassifierMixin, BaseEstimator):
 
 
 def thresholds(split: Split, base: str, notion: str, limits: list[float]) -> Runs:
-    own, new = split.tuning(base)
     odds = notion == "equalized_odds"  # to which fairlearn gives no tolerance
     for limit in limits[:1] if odds else limits:
+        own, new = split.tuning(base)
         model = ThresholdOptimizer(
             estimator=Scores(), constraints=notion, prefit=True, predict_method="predict_proba",
             objective="accuracy_score", tol=None if odds else limit,
         )  # fmt: skip
         model.fit(own[:, None], split.y, sensitive_features=split.S)
-        chances = model._pmf_predict(new[:, None], sensitive_features=split.S_test)[:, 1]
+        with predicting():
+            chances = model._pmf_predict(new[:, None], sensitive_features=split.S_test)[:, 1]
         yield 0.0 if odds else limit, chances, {}
 
 
 def error_parity(split: Split, base: str, notion: str, limits: list[float]) -> Runs:
     from error_parity import RelaxedThresholdOptimizer  # not among our dependencies
 
-    own, new = split.tuning(base)
     groups, code = np.unique(split.S, return_inverse=True)
     code_test = np.searchsorted(groups, split.S_test)
     for limit in limits:
+        own, new = split.tuning(base)
         model = RelaxedThresholdOptimizer(
             predictor=lambda X: X[:, 0], constraint=notion, tolerance=limit, seed=split.seed
         )
         model.fit(own[:, None], split.y, group=code)
-        draws = [model.predict(new[:, None], group=code_test) for _ in range(DRAWS)]
+        with predicting():
+            draws = [model.predict(new[:, None], group=code_test)]
+        draws += [model.predict(new[:, None], group=code_test) for _ in range(DRAWS - 1)]
         yield limit, np.mean(draws, axis=0, dtype=float), {}
 
 
@@ -298,10 +336,12 @@ def reduction(split: Split, base: str, notion: str, limits: list[float]) -> Runs
     for limit in limits:  # which fairlearn takes as the distance from the overall rate
         own = logistic() if base == "logistic" else booster()
         model = ExponentiatedGradient(
-            own, constraint(difference_bound=limit / 2), max_iter=REDUCTIONS
+            own, constraint(difference_bound=limit / 2), max_iter=REDUCTIONS[base]
         )
         model.fit(X, split.y, sensitive_features=split.S)
-        yield limit, model._pmf_predict(X_test)[:, 1], {}
+        with predicting():
+            chances = model._pmf_predict(X_test)[:, 1]
+        yield limit, chances, {}
 
 
 def otf(split: Split, base: str, notion: str, limits: list[float]) -> Runs:
@@ -311,8 +351,10 @@ def otf(split: Split, base: str, notion: str, limits: list[float]) -> Runs:
     else:
         X, X_test = split.X, split.X_test
         clf = otfair.OTFBoostingClassifier("xgboost", notion, learning_rate=0.1, n_jobs=1, **SIZE)
-    for model in clf.fit_path(X, split.y, split.S, ALPHAS):
-        yield model.alpha_, (model.predict_proba(X_test)[:, 1] > 0.5).astype(float), {}
+    for model in clf.fit_path(X, split.y, split.S, limits):  # which are alphas here
+        with predicting():
+            decided = (model.predict_proba(X_test)[:, 1] > 0.5).astype(float)
+        yield model.alpha_, decided, {}
 
 
 METHODS: dict[str, Callable[..., Runs]] = {
@@ -327,13 +369,15 @@ METHODS: dict[str, Callable[..., Runs]] = {
 }
 
 
-def settings(method: str, notion: str, limits: list[float]) -> list[float]:
+UNTUNED = {"reduction", "otf"}  # methods that need no scores of a classifier
+SETTINGS: dict[str, tuple[float, ...]] = {"free": (np.nan,), "otf": ALPHAS}  # else limits
+
+
+def settings(method: str, notion: str, limits: Sequence[float]) -> list[float]:
     """Return the settings of a method that have a row each."""
-    if method == "otf":
-        return list(ALPHAS)
-    if method == "free":
-        return [np.nan]
-    return [0.0] if (method, notion) == ("thresholds", "equalized_odds") else limits
+    if method in SETTINGS:
+        return list(SETTINGS[method])
+    return [0.0] if (method, notion) == ("thresholds", "equalized_odds") else list(limits)
 
 
 def write(results: pd.DataFrame, path: Path) -> None:
@@ -356,7 +400,7 @@ def run(chosen: argparse.Namespace) -> None:
             split: Split | None = None
             for base in chosen.bases:
                 for notion in chosen.notions:
-                    limits = chosen.limits or list(LIMITS[notion])
+                    limits = (chosen.limits or LIMITS)[notion]
                     for method in chosen.methods:
                         wanted = settings(method, notion, limits)
                         done = known(table, base, notion, seed, method)
@@ -364,9 +408,9 @@ def run(chosen: argparse.Namespace) -> None:
                         if not left:
                             continue
                         split = Split(table, seed) if split is None else split
-                        if method not in ("reduction", "otf"):
+                        if method not in UNTUNED:
                             split.tuning(base)
-                        began = time.perf_counter()
+                        began, told = time.perf_counter(), (clock(), SPENT["predict"])
                         with warnings.catch_warnings():
                             warnings.simplefilter("ignore")
                             for setting, decided, extra in METHODS[method](
@@ -375,6 +419,8 @@ def run(chosen: argparse.Namespace) -> None:
                                 spent = time.perf_counter() - began
                                 row = dict(zip(KEY, (table, base, notion, seed, method, setting)))
                                 row |= split.judge(decided, notion) | extra | {"seconds": spent}
+                                row["predict"] = SPENT["predict"] - told[1]
+                                row["train"] = clock() - told[0] - row["predict"]
                                 results = pd.concat([results, pd.DataFrame([row])])
                                 write(results, chosen.output)
                                 print(
@@ -382,14 +428,14 @@ def run(chosen: argparse.Namespace) -> None:
                                     f"{row['gap']:.4f}, accuracy {row['accuracy']:.4f}, "
                                     f"{spent:.1f} s", flush=True,
                                 )  # fmt: skip
-                                began = time.perf_counter()
+                                began, told = time.perf_counter(), (clock(), SPENT["predict"])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--datasets", nargs="+", choices=TABLES, default=list(TABLES))
     parser.add_argument("--seeds", nargs="+", type=int, default=list(range(5)))
-    parser.add_argument("--limits", nargs="+", type=float)
+    parser.add_argument("--limits", nargs="+", type=float, help="of every notion")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--bases", nargs="+", choices=BASES, default=list(BASES))
     parser.add_argument(
@@ -398,6 +444,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="threads")
     parser.add_argument("-o", "--output", type=Path, default=RESULTS)
     chosen = parser.parse_args()
+    if chosen.limits:
+        chosen.limits = dict.fromkeys(chosen.notions, chosen.limits)
     torch.set_num_threads(chosen.jobs)
     run(chosen)
 

@@ -1,0 +1,93 @@
+"""Our place in other people's tables: `make bench-tables`, which then writes docs/benchmarks.md.
+
+    python benchmarks/bench_tables.py                          # all tables; what is done is skipped
+    python benchmarks/bench_tables.py --tables adult --seeds 0 1
+
+Decisions go to benchmarks/tables.csv, networks to benchmarks/networks.csv, one row as it ends; a
+file is replaced in one step, so that a run that was stopped goes on. Seeds come first: every table
+is whole after the first, and later seeds make it surer.
+"""
+
+from __future__ import annotations
+
+import argparse
+from argparse import Namespace
+from importlib.util import find_spec
+from pathlib import Path
+
+import bench_decisions as decisions
+import torch
+from tables import methods, people
+
+HERE = Path(__file__).parent
+RUNS = HERE / "tables.csv"
+PARITY, ODDS = "demographic_parity", "equalized_odds"
+BLIND = ["free", "margin", "plain", "on_top", "otf", "linear_post", "oxonfair", "reduction"]
+AWARE = ["attribute", "thresholds", "error_parity"]
+BOTH = ["logistic", "boosted"]
+ALPHAS = (0.3, 0.5, 0.7, 0.9, 0.97, 0.99)  # of OTF, whose scores are decided at a half
+# What is run of each table: its people, classifiers, limits by notion, methods and seeds.
+TABLES = {
+    "adult": Namespace(
+        datasets=["adult_all/sex"], bases=BOTH,
+        limits={PARITY: [0.1, 0.05, 0.02, 0.01], ODDS: [0.08, 0.05, 0.02, 0.01]}, methods=[*BLIND, *AWARE], seeds=range(5),
+    ),
+    "posts": Namespace(
+        datasets=["acs_part/sex"], bases=["boosted"],
+        limits={PARITY: [0.1, 0.05, 0.02, 0.01], ODDS: [0.05, 0.02, 0.01]}, methods=[*BLIND, *AWARE], seeds=range(5),
+    ),
+    "small": Namespace(
+        datasets=["compas/race", "law/race", "german/sex"], bases=BOTH,
+        limits={PARITY: [0.1, 0.05, 0.02]}, methods=[*BLIND, *AWARE], seeds=range(10),
+    ),
+}  # fmt: skip
+
+
+def can(method: str) -> bool:
+    """Tell whether what a method needs is there, and say so if not."""
+    name = methods.NEEDS.get(method)
+    if name is None or find_spec(name) is not None:
+        return True
+    print(f"{method} is left out: there is no module {name!r} on the path of Python.")
+    return False
+
+
+def run(chosen: argparse.Namespace) -> None:
+    decisions.LOADERS |= people.LOADERS
+    decisions.METHODS |= methods.METHODS
+    decisions.UNTUNED |= {"on_top", "linear_post"}
+    decisions.SETTINGS["otf"] = ALPHAS
+    able = {m for m in decisions.METHODS if can(m)}
+    for seed in chosen.seeds:
+        for name in chosen.tables:
+            table = TABLES[name]
+            if seed not in table.seeds:
+                continue
+            for dataset in table.datasets:
+                asked = Namespace(
+                    datasets=[dataset], seeds=[seed], limits=table.limits, output=chosen.output,
+                    notions=[n for n in table.limits if n in (chosen.notions or table.limits)],
+                    bases=chosen.bases or table.bases,
+                    methods=[m for m in chosen.methods or table.methods if m in able],
+                )  # fmt: skip
+                try:
+                    decisions.run(asked)
+                except FileNotFoundError as error:
+                    print(error)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
+    parser.add_argument("--seeds", nargs="+", type=int, default=list(range(10)))
+    parser.add_argument("--methods", nargs="+")
+    parser.add_argument("--bases", nargs="+", choices=BOTH)
+    parser.add_argument("--notions", nargs="+", choices=[PARITY, ODDS])
+    parser.add_argument("-o", "--output", type=Path, default=RUNS)
+    chosen = parser.parse_args()
+    torch.set_num_threads(1)
+    run(chosen)
+
+
+if __name__ == "__main__":
+    main()
