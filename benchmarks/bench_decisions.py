@@ -369,6 +369,7 @@ METHODS: dict[str, Callable[..., Runs]] = {
 }
 
 
+STAMP: dict[str, str] = {}  # what rows are marked with
 UNTUNED = {"reduction", "otf"}  # methods that need no scores of a classifier
 SETTINGS: dict[str, tuple[float, ...]] = {"free": (np.nan,), "otf": ALPHAS}  # else limits
 
@@ -419,6 +420,7 @@ def run(chosen: argparse.Namespace) -> None:
                                 spent = time.perf_counter() - began
                                 row = dict(zip(KEY, (table, base, notion, seed, method, setting)))
                                 row |= split.judge(decided, notion) | extra | {"seconds": spent}
+                                row |= STAMP
                                 row["predict"] = SPENT["predict"] - told[1]
                                 row["train"] = clock() - told[0] - row["predict"]
                                 results = pd.concat([results, pd.DataFrame([row])])

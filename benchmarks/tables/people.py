@@ -85,7 +85,7 @@ def german() -> SimpleNamespace:
 
 
 def acs_part() -> SimpleNamespace:
-    """Some people of ACSIncome, the same for all seeds, which split them."""
+    """Return some people of ACSIncome, the same for all seeds, which split them."""
     rng = np.random.default_rng(0)
     parts = []
     for part, people in zip(("train", "test"), ACS):
