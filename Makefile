@@ -4,13 +4,15 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 PEERS_STAMP := .venv/.installed-peers
 DOCS_STAMP := .venv/.installed-docs
+TABLES_STAMP := .venv/.installed-tables
+APART := .venv/apart
 # Two processes of one thread each: threads of two processes wait for one another.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
 # The real datasets, where they lie beside the checkout.
 DATA := $(wildcard ../shared/data)
 export OTFAIR_DATA_HOME ?= $(if $(DATA),$(abspath $(DATA)))
 
-.PHONY: install demo test test-fast test-all test-oldest fuzz lint bench bench-audit bench-busy bench-peers bench-boosting bench-training bench-scale docs notebooks results clean
+.PHONY: install demo test test-fast test-all test-oldest fuzz lint bench bench-audit bench-busy bench-peers bench-tables bench-boosting bench-training bench-scale docs notebooks results clean
 install: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
@@ -66,6 +68,18 @@ $(PEERS_STAMP): $(STAMP)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[peers]'
 	touch $@
 
+# Our rows in other people's tables: hours, of which what is in the CSVs already is not made again.
+# LINEAR_POST=folder of a checkout of github.com/rxian/fair-classification adds its authors' code.
+bench-tables: $(TABLES_STAMP)
+	OMP_NUM_THREADS=1 PYTHONPATH=$(APART):$(LINEAR_POST) $(BIN)/python -W ignore benchmarks/bench_tables.py
+	$(BIN)/python docs/benchmarks.py
+
+# error-parity asks for NumPy below 2, and runs with ours: it is installed apart from the rest.
+$(TABLES_STAMP): $(STAMP)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[peers,tables]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --target $(APART) error-parity==0.3.12 ecos==2.0.14
+	touch $@
+
 bench-audit: $(STAMP)
 	$(BIN)/python benchmarks/bench_audit.py
 
@@ -91,10 +105,11 @@ docs: $(DOCS_STAMP)
 notebooks: $(STAMP)
 	$(BIN)/python docs/execute.py
 
-# Pages with their pictures, from the runs in docs/results.csv and docs/decisions.csv.
+# Pages with their pictures, from the runs that are committed.
 results: $(STAMP)
 	$(BIN)/python docs/results.py
 	$(BIN)/python docs/decisions.py
+	$(BIN)/python docs/benchmarks.py
 
 clean:
 	rm -rf .venv out docs/examples build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

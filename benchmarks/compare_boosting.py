@@ -4,8 +4,8 @@
     python benchmarks/compare_boosting.py show --figure docs/_static/boosting.png
 
 Every table is split 80/20 by the seeds 0 to 4. The booster is XGBoost with 150 rounds of depth 4,
-for all: alone, with OTF and with Norm in our objective, and in fairlearn's ExponentiatedGradient
-and ThresholdOptimizer; OTF's logistic regression is there for comparison. What is done already is
+for all: alone, with OTF and with Norm in our objective; OTF's logistic regression is there for
+comparison. Methods that decide rather than score are in bench_tables.py. What is done already is
 read from the file, so that a run that was stopped goes on.
 """
 
@@ -21,8 +21,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from fairlearn.postprocessing import ThresholdOptimizer
-from fairlearn.reductions import DemographicParity, EqualizedOdds, ExponentiatedGradient
 from matplotlib.figure import Figure
 from scipy import stats
 from sklearn.metrics import roc_auc_score
@@ -35,12 +33,9 @@ NOTIONS = {"pdp": "demographic_parity", "peo": "equalized_odds"}
 ALPHAS = (0.3, 0.6, 0.8, 0.9, 0.95, 0.98, 0.995)
 # Norm, with its kink, falls steeply about the middle: some more there, so that its curve is whole.
 NORM_ALPHAS = tuple(sorted((*ALPHAS, 0.35, 0.4, 0.45, 0.5, 0.55)))
-BOUNDS = (0.01, 0.05)  # of ExponentiatedGradient, on differences of decisions
-REDUCTIONS = 8  # its iterations at most, each a booster
 SPLITS = 5
 BOOSTER: dict[str, Any] = {"n_estimators": 150, "max_depth": 4, "learning_rate": 0.1, "n_jobs": 1}
 TARGETS = (0.05, 0.03, 0.01)
-NEEDS_ATTRIBUTE = "ThresholdOptimizer"
 RESULTS = Path("benchmarks/boosting.csv")
 
 
@@ -100,33 +95,11 @@ def logistic(split: Split, notion: str) -> Iterator[tuple[float, np.ndarray]]:
         yield model.alpha_, model.predict_proba(split.Z_test)[:, 1]
 
 
-def reduction(split: Split, notion: str) -> Iterator[tuple[float, np.ndarray]]:
-    constraint = DemographicParity if notion == "demographic_parity" else EqualizedOdds
-    for bound in BOUNDS:
-        base = otfair.OTFBoostingClassifier(alpha=0, **BOOSTER)
-        model = ExponentiatedGradient(
-            base, constraint(difference_bound=bound), eps=bound, max_iter=REDUCTIONS
-        )
-        model.fit(split.X, split.y, sensitive_features=split.S)
-        yield bound, model._pmf_predict(split.X_test)[:, 1]
-
-
-def thresholds(split: Split, notion: str) -> Iterator[tuple[float, np.ndarray]]:
-    base = otfair.OTFBoostingClassifier(alpha=0, **BOOSTER).fit(split.X, split.y)
-    model = ThresholdOptimizer(
-        estimator=base, constraints=notion, prefit=True, predict_method="predict_proba"
-    )
-    model.fit(split.X, split.y, sensitive_features=split.S)
-    yield 0.0, model._pmf_predict(split.X_test, sensitive_features=split.S_test)[:, 1]
-
-
 METHODS = {
     "XGBoost": free,
     "XGBoost, OTF": boosted("otf"),
     "XGBoost, Norm": boosted("norm"),
     "logistic, OTF": logistic,
-    "ExponentiatedGradient": reduction,
-    NEEDS_ATTRIBUTE: thresholds,
 }
 
 
@@ -222,7 +195,7 @@ def show(path: Path, figure: Path | None) -> None:
     print("| | over | " + " | ".join(map(str, TARGETS)) + " |")
     print("|---" * (2 + len(TARGETS)) + "|")
     for (name, short), part in results.groupby(["dataset", "notion"]):
-        for other in ("XGBoost, Norm", "logistic, OTF", "ExponentiatedGradient"):
+        for other in ("XGBoost, Norm", "logistic, OTF"):
             cells = " | ".join(lead(part, other, short, target) for target in TARGETS)
             print(f"| {name.title()}, {short.upper()} | {other} | {cells} |")
     if figure is not None:
@@ -232,17 +205,16 @@ def show(path: Path, figure: Path | None) -> None:
 def draw(mean: pd.DataFrame, path: Path) -> None:
     figure = Figure(figsize=(9, 6.5), layout="constrained")
     axes = figure.subplots(2, 2)
-    marks = dict(zip(METHODS, ("*", "o", "s", "^", "D", "x")))
+    marks = dict(zip(METHODS, ("*", "o", "s", "^")))
     for row, name in zip(axes, COLUMNS):
         for axis, short in zip(row, NOTIONS):
             for k, method in enumerate(METHODS):
                 part = (mean["dataset"] == name) & (mean["notion"] == short)
                 curve = mean[part & (mean["method"] == method)]
-                line = "" if method in ("XGBoost", NEEDS_ATTRIBUTE) else "-"
-                label = method + (" (needs the attribute)" if method == NEEDS_ATTRIBUTE else "")
+                line = "" if method == "XGBoost" else "-"
                 axis.plot(
                     curve[short], curve["auc"], line + marks[method],
-                    color=f"C{k}", label=label, ms=5, lw=1.3,
+                    color=f"C{k}", label=method, ms=5, lw=1.3,
                 )  # fmt: skip
             axis.set(title=f"{name.title()}, {short.upper()}", xlabel="violation", ylabel="AUC")
             axis.spines[["top", "right"]].set_visible(False)

@@ -60,11 +60,16 @@ def published() -> pd.DataFrame:
 
 
 def of(runs: pd.DataFrame, table: str, base: str, notion: str) -> pd.DataFrame:
-    """Return the runs of a panel, of seeds that are whole: all methods that any seed has."""
+    """Return the runs of a panel; of each method the seeds of which it has all settings."""
     chosen = (runs["table"] == table) & (runs["base"] == base) & (runs["notion"] == notion)
     part = runs[chosen]
-    counts = part.groupby("seed").size()
-    return part[part["seed"].isin(counts.index[counts == counts.max()])] if len(part) else part
+    counts = part.groupby(["method", "seed"])["seed"].transform("size")
+    return part[counts == counts.groupby(part["method"]).transform("max")]
+
+
+def seeds(part: pd.DataFrame, method: str) -> set[int]:
+    """Return the seeds of a method."""
+    return set(part[part["method"] == method]["seed"])
 
 
 def mean_and_reach(values: pd.Series | np.ndarray) -> tuple[float, float]:
@@ -128,6 +133,11 @@ class Lead:
         return f"{shown(self.values, 4, sign=True)} ({level} of {len(self.settings)}{rest})"
 
     @property
+    def seeds(self) -> int:
+        """Number of seeds that both have."""
+        return len(self.values)
+
+    @property
     def word(self) -> str:
         """Return ahead, level or behind: by the interval, where there is one."""
         mean, reach = mean_and_reach(self.values)
@@ -142,6 +152,7 @@ def lead(part: pd.DataFrame, ours: str, peer: str) -> Lead:
     Accuracies are those of one split; that ours is at a slightly other gap is made up for by the
     slope of our mean curve.
     """
+    part = part[part["seed"].isin(seeds(part, ours) & seeds(part, peer) & seeds(part, "free"))]
     mean = curve(part, ours)
     mine = part[part["method"].isin([ours, "free"])]
     mine = mine.assign(setting=mine["setting"].fillna(np.inf))

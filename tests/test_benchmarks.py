@@ -1,0 +1,137 @@
+"""Every number of the page on benchmarks comes from the runs that are committed."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).parents[1]
+WORDS = 10  # lines of the summary, at most
+
+
+@pytest.fixture(scope="module")
+def page():
+    path = list(sys.path)
+    spec = importlib.util.spec_from_file_location("benchmarks_page", ROOT / "docs/benchmarks.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)  # which looks for its parts beside itself
+    sys.path[:] = path
+    return module
+
+
+@pytest.fixture(scope="module")
+def parts(page):
+    return page.made(page.data.decisions(), page.data.networks())
+
+
+def block(text: str, name: str) -> str:
+    found = re.search(rf"<!-- {re.escape(name)} -->\n(.*?)\n<!-- end -->", text, re.DOTALL)
+    assert found is not None, name
+    return found[1]
+
+
+def test_the_page_is_what_the_runs_say(page, parts):
+    text = page.PAGE.read_text("utf-8")
+    assert page.filled(text, parts, "benchmarks.md") == text
+
+
+def test_the_page_on_trees_shows_the_same_comparison(page, parts):
+    text = page.TREES.read_text("utf-8")
+    for name in ("posts leads", "posts both"):
+        assert block(text, name) == parts[name]
+
+
+def test_the_summary_is_short_and_first(page):
+    text = page.PAGE.read_text("utf-8")
+    assert 1 <= len(block(text, "summary").splitlines()) <= WORDS
+    assert text.index("<!-- summary -->") < text.index("\n## ")
+
+
+def test_cells_are_means_of_the_runs(page, parts):
+    # By hand from the CSV, without the page's own code.
+    runs = pd.read_csv(ROOT / "benchmarks/tables.csv")
+    own = runs[(runs["table"] == "adult_all/sex") & (runs["base"] == "boosted")]
+    own = own[(own["notion"] == "demographic_parity") & (own["method"] == "linear_post")]
+    own = own[own["setting"] == 0.05]
+    line = next(
+        row for row in parts["adult boosted demographic_parity"].splitlines()
+        if row.startswith("| LinearPost")
+    )  # fmt: skip
+    cell = line.split("|")[3].strip()
+    numbers = [float(x) for x in re.findall(r"\.\d+", cell)]
+    assert numbers[0] == pytest.approx(own["accuracy"].mean(), abs=6e-5)
+    assert f"at {own['gap'].mean():.3f}".replace("0.", ".") in cell
+
+
+def test_every_table_has_every_method(page):
+    runs, methods = page.data.decisions(), {"free", *page.METHODS}
+    for base, notion in page.PANELS:
+        assert set(page.of(runs, page.ADULT, base, notion)["method"]) == methods
+    for notion in page.NOTIONS:
+        assert set(page.of(runs, page.ACS, "boosted", notion)["method"]) == methods
+    for table in page.SMALL:
+        for base in page.BASES:
+            assert set(page.of(runs, table, base, page.PARITY)["method"]) == methods
+    trained = page.data.networks()
+    for _, part in trained.groupby("groups"):
+        counts = part.groupby("method")["strength"].nunique()
+        assert (counts.drop("none") >= 3).all()
+
+
+def test_no_run_is_there_twice():
+    runs = pd.read_csv(ROOT / "benchmarks/tables.csv")
+    key = ["table", "base", "notion", "seed", "method", "setting"]
+    assert not runs.duplicated(key).any()
+    trained = pd.read_csv(ROOT / "benchmarks/networks.csv")
+    assert not trained.duplicated(["seed", "groups", "method", "strength"]).any()
+    assert runs["commit"].notna().all()
+    assert trained["commit"].notna().all()
+
+
+def test_what_others_published_has_its_source(page):
+    assert page.data.published()["source"].str.contains("arXiv").all()
+
+
+def test_a_strength_is_chosen_by_validation_people_alone(page):
+    # Test columns that would choose otherwise change nothing but what is reported.
+    runs = page.data.networks()
+    mixed = runs.assign(auc_test=runs["auc_test"].to_numpy()[::-1], violation_test=0.0)
+    for method in ("fairret, Norm", "OTF"):
+        one, two = (page.nets.chosen(r, "sex", method, 0.06) for r in (runs, mixed))
+        assert (one is None) == (two is None)
+        if one is not None:
+            assert one.name == two.name
+
+
+def test_a_lead_is_zero_against_oneself_and_what_was_added_against_others(page):
+    rng = np.random.default_rng(0)
+    rows = [
+        {"method": m, "setting": s, "seed": k, "gap": s + 0.001 * k, "accuracy": 0.8 + s / 10 + add}
+        for k in range(4)
+        for m, add in (("plain", 0.0), ("peer", -0.003))
+        for s in (0.01, 0.05, 0.1)
+    ]
+    rows += [
+        {"method": "free", "setting": np.nan, "seed": k, "gap": 0.2 + 0.001 * k, "accuracy": 0.82}
+        for k in range(4)
+    ]
+    part = pd.DataFrame(rows).sample(frac=1, random_state=int(rng.integers(99)))
+    assert page.data.lead(part, "plain", "plain").values == pytest.approx(0, abs=1e-12)
+    found = page.data.lead(part, "plain", "peer")
+    assert found.values == pytest.approx(0.003, abs=1e-12)
+    assert found.word == "ahead"
+    assert page.data.lead(part, "peer", "plain").word == "behind"
+
+
+def test_intervals_allow_for_splits_that_share_people(page):
+    mean, reach = page.data.mean_and_reach(np.array([1.0, 2.0, 3.0]))
+    assert mean == 2
+    assert reach == pytest.approx(4.302653 * np.sqrt(1 / 3 + 3 / 7))  # t of two degrees, 97.5 %
