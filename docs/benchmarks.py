@@ -12,10 +12,10 @@ import pandas as pd
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))
 
-import benchmarks_figures as figures  # noqa: E402
-import benchmarks_networks as nets  # noqa: E402
-import benchmarks_runs as data  # noqa: E402
-from benchmarks_runs import METHODS, NOTIONS, ODDS, PARITY, number, of, shown  # noqa: E402
+from benchmark_page import figures  # noqa: E402
+from benchmark_page import networks as nets  # noqa: E402
+from benchmark_page import runs as data  # noqa: E402
+from benchmark_page.runs import METHODS, NOTIONS, ODDS, PARITY, number, of, shown  # noqa: E402
 
 PAGE, TREES = DOCS / "benchmarks.md", DOCS / "boosting.md"
 ADULT, ACS = "adult_all/sex", "acs_part/sex"

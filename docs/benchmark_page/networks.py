@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import benchmarks_runs as data
 import numpy as np
 import pandas as pd
-from benchmarks_runs import number
+
+from . import runs as data
+from .runs import number
 
 ORDER = (
     "none", "none, shrunk", "fairret, Norm", "fairret, KL projection", "OTF", "OTF, by group",

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 PARITY, ODDS = "demographic_parity", "equalized_odds"
 NOTIONS = {PARITY: "demographic parity", ODDS: "equalized odds"}
 TESTED = 0.3 / 0.7  # test people for each who trains
@@ -100,14 +100,21 @@ def number(value: float, digits: int = 4, sign: bool = False) -> str:
 
 def curve(part: pd.DataFrame, method: str) -> pd.DataFrame:
     """Return mean gaps, rising, and accuracies of a method's settings, and without a limit."""
-    found = part[part["method"].isin([method, "free"])]
+    found = _with_free(part, method)
     mean = found.groupby(found["setting"].fillna(np.inf))[["gap", "accuracy"]].mean()
     return mean.sort_values("gap")
 
 
+def _with_free(part: pd.DataFrame, method: str) -> pd.DataFrame:
+    # Another model is trained for "on_top": without a limit, its decisions are not the free ones.
+    return part[part["method"].isin([method] if method == "on_top" else [method, "free"])]
+
+
 def at(gap: float, mean: pd.DataFrame) -> float:
-    """Return the accuracy of a curve at a gap, or nothing where it does not come so low."""
+    """Return the accuracy of a curve at a gap, or nothing where it does not come there."""
     x, y = mean["gap"].to_numpy(), mean["accuracy"].to_numpy()
+    if gap > x[-1] + NEAR:
+        return np.nan
     if gap >= x[0]:
         return float(np.interp(gap, x, y))
     if gap < x[0] - NEAR or len(x) < 2:
@@ -154,7 +161,7 @@ def lead(part: pd.DataFrame, ours: str, peer: str) -> Lead:
     """
     part = part[part["seed"].isin(seeds(part, ours) & seeds(part, peer) & seeds(part, "free"))]
     mean = curve(part, ours)
-    mine = part[part["method"].isin([ours, "free"])]
+    mine = _with_free(part, ours)
     mine = mine.assign(setting=mine["setting"].fillna(np.inf))
     x, y = mean["gap"].to_numpy(), mean["accuracy"].to_numpy()
     found, missed = [], 0
@@ -163,6 +170,8 @@ def lead(part: pd.DataFrame, ours: str, peer: str) -> Lead:
         if gap < x[0] - NEAR or len(x) < 2:
             missed += 1
             continue
+        if gap > x[-1] + NEAR:
+            continue  # ours never differs so much
         k = int(np.clip(np.searchsorted(x, gap) - 1, 0, len(x) - 2))
         slope = 0.0 if gap > x[-1] else (y[k + 1] - y[k]) / max(x[k + 1] - x[k], 1e-9)
         near = mean.index[k if abs(gap - x[k]) < abs(x[k + 1] - gap) else k + 1]

@@ -1,14 +1,15 @@
-"""The figures of docs/benchmarks.md: accuracy or AUC against a gap, with bars of intervals."""
+"""The figures of docs/benchmarks.md: accuracy or AUC against a gap, with standard errors."""
 
 from __future__ import annotations
 
-import benchmarks_networks as nets
-import benchmarks_runs as data
 import numpy as np
 import pandas as pd
-from benchmarks_runs import METHODS, mean_and_reach
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from . import networks as nets
+from . import runs as data
+from .runs import METHODS, TESTED
 
 NETWORKS = {
     "none, shrunk": ("#999999", "."), "fairret, Norm": ("#009e73", "P"),
@@ -18,13 +19,19 @@ NETWORKS = {
 
 
 def points(part: pd.DataFrame, method: str) -> pd.DataFrame:
-    """Return means and half intervals of gap and accuracy, by setting."""
+    """Return means and standard errors of gap and accuracy, by setting; gaps rise."""
     rows = []
-    for setting, own in part[part["method"] == method].groupby("setting"):
-        gap, accuracy = mean_and_reach(own["gap"]), mean_and_reach(own["accuracy"])
-        rows.append((setting, *gap, *accuracy))
-    frame = pd.DataFrame(rows, columns=["setting", "gap", "gap_reach", "accuracy", "reach"])
-    return frame.fillna(0.0).sort_values("setting")
+    for _, own in part[part["method"] == method].groupby("setting"):
+        wide = np.sqrt(1 / len(own) + TESTED)  # splits share people
+        errors = own[["gap", "accuracy"]].std(ddof=1).fillna(0.0) * wide
+        rows.append((own["gap"].mean(), own["accuracy"].mean(), *errors))
+    frame = pd.DataFrame(rows, columns=["gap", "accuracy", "gap_error", "error"])
+    return frame.sort_values(["gap", "accuracy"])
+
+
+def best(found: pd.DataFrame) -> pd.DataFrame:
+    """Return the points that no other of the method beats: no larger gap, no lower accuracy."""
+    return found[found["accuracy"] > found["accuracy"].cummax().shift(fill_value=-1.0)]
 
 
 def panel(axis: Axes, part: pd.DataFrame, names: list[str], bars: tuple[str, ...]) -> None:
@@ -34,14 +41,15 @@ def panel(axis: Axes, part: pd.DataFrame, names: list[str], bars: tuple[str, ...
         if not len(found):
             continue
         faint = {"mfc": "white"} if method.attribute else {}
-        axis.plot(
-            found["gap"], found["accuracy"], method.mark, color=method.colour,
-            label=method.title, ms=5 if method.ours else 5.5, lw=1.6 if method.ours else 1.1,
-            zorder=3 if method.ours else 2, **faint,
-        )  # fmt: skip
+        look = {"color": method.colour, "ms": 5.5, "zorder": 3 if method.ours else 2, **faint}
+        width = 1.7 if method.ours else 1.1
+        line = best(found)
+        axis.plot(line["gap"], line["accuracy"], method.mark, lw=width, label=method.title, **look)
+        beaten = found.drop(line.index)
+        axis.plot(beaten["gap"], beaten["accuracy"], method.mark[0], alpha=0.4, **look)
         if name in bars:
             axis.errorbar(
-                found["gap"], found["accuracy"], found["reach"], found["gap_reach"], "none",
+                found["gap"], found["accuracy"], found["error"], found["gap_error"], "none",
                 ecolor=method.colour, elinewidth=0.7, alpha=0.55, zorder=1,
             )  # fmt: skip
     free = part[part["method"] == "free"]
