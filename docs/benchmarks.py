@@ -172,11 +172,19 @@ def summary(runs: pd.DataFrame, trained: pd.DataFrame) -> str:
     acs = {short[n]: of(runs, ACS, "boosted", n) for n in NOTIONS}
     small = {title: of(runs, name, "logistic", PARITY) for name, title in SMALL.items()}
     lines = {
-        "Adult, against LinearPost": everywhere(adult, "plain", "linear_post"),
-        "Adult, against OxonFair": everywhere(adult, "plain", "oxonfair"),
-        "Adult, against ExponentiatedGradient": everywhere(adult, "plain", "reduction"),
-        "Adult, trained with OTF first": everywhere(adult, "on_top", "plain"),
-        "ACSIncome, against boosting with OTF alone": everywhere(acs, "plain", "otf"),
+        "Adult, `FairDecisions` against LinearPost's own code": everywhere(
+            adult, "plain", "linear_post"
+        ),
+        "Adult, against OxonFair with inferred groups": everywhere(adult, "plain", "oxonfair"),
+        "Adult, against ExponentiatedGradient, which decides by chance": everywhere(
+            adult, "plain", "reduction"
+        ),
+        "Adult, `FairDecisions` on a model trained with OTF against on a plain one": everywhere(
+            adult, "on_top", "plain"
+        ),
+        "ACSIncome, post-processing (`FairDecisions`) against boosting with OTF alone": everywhere(
+            acs, "plain", "otf"
+        ),
         "ACSIncome, with the attribute, against ThresholdOptimizer": everywhere(
             acs, "attribute", "thresholds"
         ),

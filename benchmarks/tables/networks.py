@@ -33,7 +33,7 @@ LAYERS, DROPOUT, BATCH, EPOCHS, RATE, DECAY = (512, 256, 64), 0.2, 512, 10, 1e-3
 # Weights of a penalty beside the cross-entropy: those of ABCFair that do something, and between.
 NORM, PROJECTION = (0.01, 0.03, 0.1, 0.3), (0.3, 1.0, 3.0)
 SHRUNK = (0.5, 0.2, 0.1)  # what is left of a score's distance from the mean
-OURS = (0.7, 0.9, 0.97)  # alphas: weights of alpha / (1 - alpha), and a balance
+OURS = (0.2, 0.4, 0.7, 0.9)  # alphas: weights of alpha / (1 - alpha), and a balance
 SENSITIVE = ("sex", "race", "sex and race")
 MERGED = {
     "American Indian": "Other", "Alaska Native": "Other", "Pacific Islander": "Other",

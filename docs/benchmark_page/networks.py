@@ -78,6 +78,20 @@ def at_share(runs: pd.DataFrame, groups: str, method: str, share: float) -> floa
     return float(np.interp(target, x, y)) if target >= x[0] else np.nan
 
 
+def shrunk(runs: pd.DataFrame) -> str:
+    """Return what shrinking does to each measure, and fairret's KL projection beside it."""
+    rows = []
+    for method in ("none", "none, shrunk", "fairret, KL projection", "OTF"):
+        for strength, own in means(runs, "sex", method).iterrows():
+            left = {"none, shrunk": f", {strength:g} left", "none": ""}
+            rows.append(
+                [TITLES.get(method, method) + left.get(method, f", {strength:g}"),
+                 number(own["auc_test"]), number(own["violation_test"], 3),
+                 number(own["correlation_test"], 3), number(own["loss_test"], 3)]
+            )  # fmt: skip
+    return table(["", "AUC", "ABCFair's violation", "correlation", "log-loss"], rows)
+
+
 def have(runs: pd.DataFrame, groups: str, method: str) -> bool:
     """Tell whether a method ran for these groups."""
     return bool(((runs["groups"] == groups) & (runs["method"] == method)).any())
@@ -144,5 +158,5 @@ def made(runs: pd.DataFrame) -> dict[str, str]:
     """Return the tables of networks."""
     return {
         "networks below": below(runs), "networks correlation": correlated(runs),
-        "networks costs": costs(runs), "networks published": quoted(),
+        "networks shrunk": shrunk(runs), "networks costs": costs(runs), "networks published": quoted(),
     }  # fmt: skip
