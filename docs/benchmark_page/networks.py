@@ -158,5 +158,6 @@ def made(runs: pd.DataFrame) -> dict[str, str]:
     """Return the tables of networks."""
     return {
         "networks below": below(runs), "networks correlation": correlated(runs),
-        "networks shrunk": shrunk(runs), "networks costs": costs(runs), "networks published": quoted(),
+        "networks shrunk": shrunk(runs), "networks costs": costs(runs),
+        "networks published": quoted(),
     }  # fmt: skip
