@@ -135,11 +135,15 @@ def networks(runs: pd.DataFrame) -> Figure:
             for method, (colour, mark) in NETWORKS.items():
                 if not nets.have(runs, groups, method):
                     continue
-                both = pd.concat([free, nets.means(runs, groups, method)]).sort_values(column)
+                line = nets.kept(runs, groups, method, column.partition("_")[0])
+                line = line.sort_values(column)
                 axis.plot(
-                    both[column], both["auc_test"], f"{mark}-", color=colour, ms=5, lw=1.3,
+                    line[column], line["auc_test"], f"{mark}-", color=colour, ms=5, lw=1.3,
                     label=nets.TITLES.get(method, method).strip("`"),
                 )  # fmt: skip
+                rest = nets.means(runs, groups, method)
+                rest = rest[~rest.index.isin(line.index)]
+                axis.plot(rest[column], rest["auc_test"], mark, color=colour, ms=5, alpha=0.4)
             axis.plot(free[column], free["auc_test"], "*", color="k", ms=11, label="no penalty",
                       zorder=4)  # fmt: skip
             axis.set_title(groups if column == "violation_test" else "", fontsize=10)

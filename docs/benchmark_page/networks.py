@@ -71,8 +71,7 @@ def at_share(runs: pd.DataFrame, groups: str, method: str, share: float) -> floa
     """Return the AUC between the points of a curve that begins without a penalty."""
     if not have(runs, groups, method):
         return np.nan
-    both = pd.concat([means(runs, groups, "none"), means(runs, groups, method)])
-    both = both[["correlation_test", "auc_test"]].sort_values("correlation_test")
+    both = kept(runs, groups, method, "correlation").sort_values("correlation_test")
     target = share * means(runs, groups, "none")["correlation_test"].iloc[0]
     x, y = both["correlation_test"].to_numpy(), both["auc_test"].to_numpy()
     return float(np.interp(target, x, y)) if target >= x[0] else np.nan
@@ -90,6 +89,16 @@ def shrunk(runs: pd.DataFrame) -> str:
                  number(own["correlation_test"], 3), number(own["loss_test"], 3)]
             )  # fmt: skip
     return table(["", "AUC", "ABCFair's violation", "correlation", "log-loss"], rows)
+
+
+def kept(runs: pd.DataFrame, groups: str, method: str, measure: str) -> pd.DataFrame:
+    """Return the points of a curve that validation people would keep, and that without a penalty.
+
+    A point goes where another of the method has as low a measure and no lower AUC.
+    """
+    both = pd.concat([means(runs, groups, "none"), means(runs, groups, method)])
+    both = both.sort_values([f"{measure}_validation", "auc_validation"], ascending=[True, False])
+    return both[both["auc_validation"] > both["auc_validation"].cummax().shift(fill_value=-1.0)]
 
 
 def have(runs: pd.DataFrame, groups: str, method: str) -> bool:
