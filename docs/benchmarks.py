@@ -167,7 +167,8 @@ def summary(runs: pd.DataFrame, trained: pd.DataFrame) -> str:
     """Return where we win and where we lose, in at most ten lines."""
     short = {PARITY: "parity", ODDS: "odds"}
     adult = {
-        f"{'trees' if b == 'boosted' else b}, {short[n]}": of(runs, ADULT, b, n) for b, n in PANELS
+        f"{short[n]} by {'trees' if b == 'boosted' else b}": of(runs, ADULT, b, n)
+        for b, n in PANELS
     }
     acs = {short[n]: of(runs, ACS, "boosted", n) for n in NOTIONS}
     small = {title: of(runs, name, "logistic", PARITY) for name, title in SMALL.items()}
