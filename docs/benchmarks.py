@@ -145,19 +145,11 @@ def lowest(runs: pd.DataFrame) -> str:
     return table(["lowest gap", *BASES.values()], rows)
 
 
-def against(part: pd.DataFrame, ours: str, peer: str) -> str:
-    """Say in words how ours stands to a peer at equal gaps."""
-    found = data.lead(part, ours, peer)
-    mean = number(abs(data.mean_and_reach(found.values)[0]))
-    words = {"ahead": f"{mean} ahead", "behind": f"{mean} behind", "level": "level"}
-    return words[found.word]
-
-
 def everywhere(panels: dict[str, pd.DataFrame], ours: str, peer: str) -> str:
     """Say how ours stands to a peer in each panel, panels of one answer together."""
     places: dict[str, list[str]] = {}
     for name, part in panels.items():
-        places.setdefault(against(part, ours, peer), []).append(name)
+        places.setdefault(data.lead(part, ours, peer).word, []).append(name)
     if len(places) == 1:
         return next(iter(places)) + " everywhere"
     return "; ".join(f"{word} ({', '.join(own)})" for word, own in places.items())

@@ -127,8 +127,12 @@ def test_a_lead_is_zero_against_oneself_and_what_was_added_against_others(page):
     assert page.data.lead(part, "plain", "plain").values == pytest.approx(0, abs=1e-12)
     found = page.data.lead(part, "plain", "peer")
     assert found.values == pytest.approx(0.003, abs=1e-12)
-    assert found.word == "ahead"
-    assert page.data.lead(part, "peer", "plain").word == "behind"
+    assert found.word == ".0030 ahead"
+    assert page.data.lead(part, "peer", "plain").word == ".0030 behind"
+    one = part[part["seed"] == 0]
+    assert page.data.lead(one, "plain", "peer").word == "+.0030 on one split"
+    noisy = part.assign(accuracy=part["accuracy"] + (part["method"] == "peer") * part["seed"] / 100)
+    assert page.data.lead(noisy, "plain", "peer").word == "not told apart"
 
 
 def test_intervals_allow_for_splits_that_share_people(page):

@@ -146,11 +146,13 @@ class Lead:
 
     @property
     def word(self) -> str:
-        """Return ahead, level or behind: by the interval, where there is one."""
+        """Say whether ours is ahead or behind, where the interval tells; one split does not."""
         mean, reach = mean_and_reach(self.values)
-        if abs(mean) < LEVEL or abs(mean) <= (0 if np.isnan(reach) else reach):
-            return "level"
-        return "ahead" if mean > 0 else "behind"
+        if np.isnan(reach):
+            return f"{number(mean, 4, sign=True)} on one split"
+        if abs(mean) <= reach:
+            return "not told apart"
+        return f"{number(abs(mean))} {'ahead' if mean > 0 else 'behind'}"
 
 
 def lead(part: pd.DataFrame, ours: str, peer: str) -> Lead:
