@@ -87,6 +87,8 @@ def adult(panels: dict[str, tuple[pd.DataFrame, str, str]]) -> Figure:
             own["gap"], own["accuracy"], "D", color="#d55e00", mfc="none", ms=4, alpha=0.7,
             label="LinearPost, as published",
         )  # fmt: skip
+        axis.autoscale(axis="x")
+        axis.set_xlim(left=0)
         axis.set_title(title, fontsize=10)
     for axis in axes[::2]:
         axis.set_ylabel("test accuracy")
