@@ -47,7 +47,8 @@ def test_nothing_of_the_full_protocol_is_left_to_run(runs):
         splits = 2 if dataset == "adult" else 1
         converged = [r for r in plan(dataset, "paper", splits) if r.method != "coordinate"]
         assert {run.key for run in converged} <= done
-    assert {run.key for run in plan("published", "paper", 1)} <= done
+    published = [r for r in plan("published", "paper", 1) if r.columns != ("age",)]
+    assert {run.key for run in published} <= done
     others = [run for run in plan("others", "full", 1) if run.dataset != "dutch"]
     assert {run.key for run in others} <= done
     assert {run.key for run in plan("postprocess", "paper", 5)} <= done
