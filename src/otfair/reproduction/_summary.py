@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
-from otfair.reproduction._claims import Difference, compare, holm
+from otfair.reproduction._claims import INTERVAL, Difference, compare, holm
 from otfair.reproduction._frames import BOTH, LARGER, SETUPS, select
 from otfair.reproduction._verdicts import FAILS, HOLDS, MIXED, MOSTLY, Evidence, Verdict
 
@@ -56,7 +56,7 @@ def _lines(frame: pd.DataFrame, evidence: Evidence) -> Iterator[str]:
     sex, race = (_found(full, a, "pdp", "norm") for a in ("sex", "race"))
     if sex and race:
         yield (
-            f"OTF as published is one cost for all attributes, and hears sex before race on Adult: "
+            f"OTF as in the paper is one cost for all attributes, and hears sex before race on Adult: "
             f"against Norm for PDP its AUC is {sex} by sex and {race} by race."
         )
     pdp, peo = (_found(by_attribute, BOTH, notion, "norm") for notion in ("pdp", "peo"))
@@ -88,13 +88,16 @@ def _lines(frame: pd.DataFrame, evidence: Evidence) -> Iterator[str]:
     if any(duals):
         said = [f"{d} for {n}" for d, n in zip(duals, ("PDP", "PEO")) if d]
         yield (
-            "Converging the duals is not enough on Adult: by the larger share of sex and race, "
+            "Converging the duals is not enough on Adult: in the paper's protocol, by the larger share, "
             f"against the published ascent, {' and '.join(said)}; converged duals lower sex first."
         )
 
 
-def _found(table: pd.DataFrame, attribute: str, notion: str, against: str) -> Difference | None:
-    """Return a difference on Adult, if both curves come down to it."""
+def _found(table: pd.DataFrame, attribute: str, notion: str, against: str) -> str:
+    """Return a difference on Adult in words, or nothing if a curve does not come down to it."""
     rows = select(table, dataset="adult", attribute=attribute, notion=notion, against=against)
     found: Difference | None = rows["difference"].iloc[0] if len(rows) else None
-    return found if found is not None and found.splits else None
+    if found is None or not found.splits:
+        return ""
+    few = f" ({found.splits} split{'s' * (found.splits > 1)})" * (found.splits < INTERVAL)
+    return f"{found}{few}"
