@@ -56,8 +56,8 @@ def _lines(frame: pd.DataFrame, evidence: Evidence) -> Iterator[str]:
     sex, race = (_found(full, a, "pdp", "norm") for a in ("sex", "race"))
     if sex and race:
         yield (
-            f"OTF as in the paper is one cost for all attributes, and hears sex before race on Adult: "
-            f"against Norm for PDP its AUC is {sex} by sex and {race} by race."
+            "OTF as in the paper is one cost for all attributes, and hears sex before race on "
+            f"Adult: against Norm for PDP its AUC is {sex} by sex and {race} by race."
         )
     pdp, peo = (_found(by_attribute, BOTH, notion, "norm") for notion in ("pdp", "peo"))
     if pdp and peo:
@@ -88,8 +88,9 @@ def _lines(frame: pd.DataFrame, evidence: Evidence) -> Iterator[str]:
     if any(duals):
         said = [f"{d} for {n}" for d, n in zip(duals, ("PDP", "PEO")) if d]
         yield (
-            "Converging the duals is not enough on Adult: in the paper's protocol, by the larger share, "
-            f"against the published ascent, {' and '.join(said)}; converged duals lower sex first."
+            "Converging the duals is not enough on Adult: in the paper's protocol, by the larger "
+            f"share, against the published ascent, {' and '.join(said)}; "
+            "converged duals lower sex first."
         )
 
 
