@@ -235,3 +235,40 @@ def test_boxes_are_made_once_for_all_rows(monkeypatch):
     parts = [geometry.rows(some).nearest_distances(types).values for some in (range(20), [5, 40])]
     assert torch.equal(torch.cat(parts), whole[[*range(20), 5, 40]])
     assert len(made) == 1
+
+
+def test_who_receives_decides_the_boxes_whoever_the_rows_are(monkeypatch):
+    # Dask's partitions are such parts of the rows; boxes of many people are split by samples.
+    by_boxes(monkeypatch)
+    rng = np.random.default_rng(0)
+    X, types = np.round(rng.normal(size=(3000, 3)), 1), rng.integers(2, size=3000)
+    whole = otfair.PointCloud(X, X)
+    part = otfair.PointCloud(X[2000:], X, scale=whole.scale_)
+    soft = [cloud.soft_distances(types, 0.02) for cloud in (whole, part)]
+    np.testing.assert_array_equal(soft[0].values[2000:], soft[1].values)
+    np.testing.assert_allclose(soft[0].mean_cost[2000:], soft[1].mean_cost, rtol=1e-13)
+    near = [cloud.nearest_distances(types) for cloud in (whole, part)]
+    np.testing.assert_array_equal(near[0].values[2000:], near[1].values)
+    np.testing.assert_array_equal(near[0].person[2000:], near[1].person)  # of equals the same one
+
+
+@pytest.mark.parametrize("decades", [0, 4])
+def test_what_is_sent_is_received(decades, monkeypatch):
+    by_boxes(monkeypatch)
+    rng = np.random.default_rng(1)
+    X, group, h = rng.normal(size=(800, 2)), rng.integers(2, size=800), rng.random(800)
+    weight = 10.0 ** rng.uniform(-decades, 0, 800)
+    fair = otfair.DemographicParity().constraints(group, sample_weight=weight)
+    t = otfair.smooth_otf(h, otfair.PointCloud(X), fair, 0.02)
+    assert (t.fair_scores * weight).sum() == pytest.approx((h * weight).sum(), rel=1e-12)
+
+
+def test_a_share_without_rows_has_no_distances(monkeypatch):
+    by_boxes(monkeypatch)
+    rng = np.random.default_rng(2)
+    cloud, types = otfair.PointCloud(rng.normal(size=(300, 2))), rng.integers(2, size=300)
+    cloud.soft_distances(types, 0.02)
+    nobody = cloud.share(torch.zeros(0, dtype=torch.long))
+    assert nobody.soft_distances(types, 0.1).values.shape == (0, 2)
+    assert nobody.nearest_distances(types).values.shape == (0, 2)
+    assert nobody.comparisons(types, 0.1) == 0

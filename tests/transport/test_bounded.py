@@ -397,3 +397,16 @@ def test_a_solution_nearby_tells_who_can_not_receive_too_much(dense: bool, monke
     now, most = problem.most_received(point, known)
     np.testing.assert_array_equal(most, problem.received(point).by_place)
     assert now.by_place is most
+
+
+def test_rounds_that_do_not_suffice_are_no_success(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, group = rng.normal(size=(200, 2)), np.repeat(["a", "b"], 100)
+    h = np.where(group == "a", 0.97, 0.9)
+    problem = (h, otfair.PointCloud(X), otfair.DemographicParity().constraints(group), 1e-2)
+    assert otfair.smooth_otf(*problem, bounded=True).converged
+    monkeypatch.setattr(_bounded, "ROUNDS", 1)
+    with pytest.raises(otfair.TransportError, match="stalled"):
+        otfair.smooth_otf(*problem, bounded=True)
+    t = otfair.smooth_otf(*problem, bounded=True, throw=False)
+    assert not t.converged

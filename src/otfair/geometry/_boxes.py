@@ -29,6 +29,7 @@ LEAF = 64  # people in a box that is not divided
 LEAST_PAIRS = 2**27  # of rows and places, below which all pairs take about a second
 TRIED = 64  # rows by which it is told whether boxes pay
 PAYS = 2.0  # by which boxes and people visited must be fewer than all people
+ROWS = 8192  # people who are looked at together
 PIECES = 128  # of the rows, at which threads work
 ACCURACY = 1e-3  # share of epsilon by which soft distances may be off
 LEAST_SHARE = 1e-7  # of what goes to a type, that its far places may have together
@@ -47,21 +48,30 @@ class Metric:
 class Boxes:
     """The places that receive score, (u,) sorted by type, in a tree of boxes for each type.
 
-    Rows are numbers of the metric's places.
+    Rows are numbers of the metric's places. `first` (u,) is the first person at each place: trees
+    follow from the people who receive, in their order, whoever the rows are.
     """
 
     def __init__(
-        self, metric: Metric, points: np.ndarray, types: np.ndarray, weight: np.ndarray, count: int
+        self,
+        metric: Metric,
+        points: np.ndarray,
+        types: np.ndarray,
+        weight: np.ndarray,
+        count: int,
+        first: np.ndarray | None = None,
     ) -> None:
         from otfair.geometry import _tree  # not sooner: it takes an extra
 
         self.metric, _kernels = metric, self._kernels
         self._kind = _kernels.SUM if not metric.squares else _kernels.SQUARE
         self._kind = _kernels.ROOT if metric.root else self._kind
-        self.order = np.arange(len(points))  # (u,) the places as they are in the trees
+        first = np.arange(len(points)) if first is None else first
+        self.order = np.lexsort((first, types))  # (u,) the places as they are in the trees
         edges = np.searchsorted(types, np.arange(count + 1))
         self._parts = [slice(a, b) for a, b in pairwise(edges.tolist())]  # of each type
-        people, box = points.copy(), (metric.places.min(0), metric.places.max(0))
+        people = points[self.order]
+        box = _box(metric.places, people)
 
         def grow(part: slice) -> Any:
             if part.start == part.stop:
@@ -81,6 +91,8 @@ class Boxes:
 
     def visits(self, rows: np.ndarray, epsilon: float, tried: int) -> float:
         """Return how many boxes and people a row meets, on average, by a few of the rows, (r,)."""
+        if not len(rows):  # a share may be empty
+            return 0.0
         some = rows[np.linspace(0, len(rows) - 1, min(tried, len(rows))).astype(np.int64)]
         out = np.empty(len(some))
         where = np.empty(len(some), dtype=np.int64)
@@ -159,9 +171,19 @@ class Boxes:
         return iter(track(found, "distances", len(pieces), verbose=verbose, leave=False))
 
 
+def _box(places: np.ndarray, people: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the corners of the box around people, by some of them at a time."""
+    low, high = places[people[0]].copy(), places[people[0]].copy()
+    for k in range(0, len(people), ROWS):
+        rows = places[people[k : k + ROWS]]
+        np.minimum(low, rows.min(0), out=low)
+        np.maximum(high, rows.max(0), out=high)
+    return low, high
+
+
 def boxes_of(
     metric: Metric | None, rows: np.ndarray, points: np.ndarray, types: np.ndarray,
-    weight: np.ndarray, count: int,
+    weight: np.ndarray, count: int, first: np.ndarray,
 ) -> Boxes | None:  # fmt: skip
     """Return the places in boxes; None where there is no need of them, or they can't be made."""
     if metric is None or len(rows) * len(points) < LEAST_PAIRS:
@@ -169,4 +191,4 @@ def boxes_of(
     if importlib.util.find_spec("numba") is None:
         logger.info("all pairs of %d and %d people: Numba would save time", len(rows), len(points))
         return None
-    return Boxes(metric, points, types, weight, count)
+    return Boxes(metric, points, types, weight, count, first)

@@ -35,7 +35,7 @@ class TypedColumns:
     types: Tensor  # (u,) ascending
     weight: Tensor  # (u,) total weight of the people there, positive
     member: Tensor  # (m,) where each person is in this list; u for people without weight
-    person: Tensor  # (u,) one of the people there
+    person: Tensor  # (u,) the first of the people there
     person_types: Tensor  # (m,)
     person_weight: Tensor  # (m,)
     n_types: int
@@ -56,7 +56,7 @@ class TypedColumns:
         key = types[people] * geometry.n_column_points + geometry.column_index[people]
         key, where = torch.unique(key, return_inverse=True)
         member = torch.full_like(types, len(key)).index_put_((people,), where)
-        person = torch.zeros_like(key).index_put_((where,), people)
+        person = torch.full_like(key, len(types)).scatter_reduce_(0, where, people, "amin")
         total = weight.new_zeros(len(key)).index_add_(0, where, weight[people])
         points, kinds = key % geometry.n_column_points, key // geometry.n_column_points
         return cls(points, kinds, total, member, person, types, weight, n_types)

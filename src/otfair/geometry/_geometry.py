@@ -158,7 +158,7 @@ class Geometry(ABC):
             known = boxes_of(
                 self._metric(), self.row_points.numpy(),
                 self._column_places(columns.points).numpy(), columns.types.numpy(),
-                columns.weight.numpy(), columns.n_types,
+                columns.weight.numpy(), columns.n_types, columns.person.numpy(),
             )  # fmt: skip
             if columns is recent.columns:
                 recent.boxes = known

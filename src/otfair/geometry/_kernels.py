@@ -170,12 +170,14 @@ def share_pass(  # type: ignore[no-untyped-def]
     """Set the mean cost from each row, (b,), and add what each person receives, (n,).
 
     `soft` (b,) are the distances, by which shares are known, `mass` (b,) is what is sent, and
-    `received` is per unit of weight.
+    `received` is per unit of weight. As distances are known to some accuracy only, shares are
+    divided by their sum: what is sent is received.
     """
     node, fixed, bound, found = table(tree)
+    who, share = np.empty(len(received), np.int64), np.empty(len(received))
     for i in range(len(rows)):
         x, most = places[rows[i]], sum_of(soft[i] + far, kind, factor)
-        mean[i] = 0.0
+        mean[i], total, near = 0.0, 0.0, 0
         node[0], (fixed[0], bound[0]) = 0, outside(x, 0, 0.0, most, tree, kind)
         waiting = 1
         while True:
@@ -187,6 +189,10 @@ def share_pass(  # type: ignore[no-untyped-def]
             for j in range(size):
                 if found[j] < most:
                     cost = cost_of(found[j], kind, factor)
-                    share = math.exp(soft[i] - cost)
-                    mean[i] += weight[begin + j] * share * cost
-                    received[begin + j] += share * mass[i]
+                    who[near], share[near] = begin + j, math.exp(soft[i] - cost)
+                    part_of = weight[begin + j] * share[near]
+                    total, mean[i], near = total + part_of, mean[i] + part_of * cost, near + 1
+        if total > 0.0:
+            mean[i] /= total
+            for r in range(near):
+                received[who[r]] += share[r] * mass[i] / total

@@ -20,6 +20,7 @@ from otfair.transport._moves import PlaceMoves
 from otfair.transport._newton import Newton
 from otfair.transport._problem import TransportProblem, to_numpy
 from otfair.transport._semidual import Point, Received, Reference, Solved
+from otfair.transport._status import Status
 
 logger = logging.getLogger(__name__)
 
@@ -178,7 +179,8 @@ def solve_bounded(
     rough = replace(solver, tol=max(solver.tol, COARSE))
     method, iterations = rough if init is None else solver, 0
     for _ in range(ROUNDS):
-        mu, point, status, residual, count = method.solve(problem, init, reference)
+        solved = problem
+        mu, point, status, residual, count = method.solve(solved, init, reference)
         iterations += count
         if status.failed:
             break
@@ -206,4 +208,6 @@ def solve_bounded(
         else:
             residual = max(residual, float(excess.max()))
             break
-    return problem, (mu, point, status, residual, iterations)
+    else:  # somebody still receives too much
+        status = Status.STALLED
+    return solved, (mu, point, status, residual, iterations)
