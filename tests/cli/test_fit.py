@@ -645,8 +645,8 @@ def test_the_chain_of_the_readme_passes_its_own_gate(tmp_path, monkeypatch):
     record = json.loads(Path("model/model.json").read_text())
     rates = {group["name"]: group for group in record["decisions"]["groups"]}
     assert f"{100 * rates['sex=Female']['before']:.0f} % of the loans" in text
-    assert f"men {100 * rates['sex=Male']['before']:.0f} % by one threshold" in text
-    assert f"by the rule {100 * rates['sex=Female']['after']:.0f} % each" in text
+    assert f"men {100 * rates['sex=Male']['before']:.0f} %. With the rule" in text
+    assert f"With the rule it is {100 * rates['sex=Female']['after']:.0f} % each" in text
     assert f"{100 * rates['sex=Male']['after']:.0f} % each" in text
     for when in ("before", "after"):
         assert f"{100 * record['metrics'][when]['test']['accuracy']:.1f} %" in text

@@ -54,9 +54,3 @@ def test_scores_that_are_no_numbers_are_refused(workers):
     there = people(30).there
     with pytest.raises(ValueError, match="must be finite"):
         otfair.pdp_violation(there["h"] * np.nan, there["sex"])
-
-
-def test_an_audit_says_what_runs_on_dask(workers):
-    there = people(30).there
-    with pytest.raises(TypeError, match="audit is of people on one machine"):
-        otfair.audit(there["h"], there[["x0"]], sensitive_features=there[["sex"]])
