@@ -12,6 +12,10 @@ from matplotlib.figure import Figure
 DOCS = Path(__file__).parent
 PAGE, RUNS = DOCS / "performance.md", DOCS.parent / "benchmarks" / "peers.csv"
 FIGURE = DOCS / "_static" / "performance_growth.png"
+SCALE, FROM = (
+    DOCS.parent / "benchmarks" / "scale.csv",
+    30_000,
+)  # people, from which growth is fitted
 OURS = {"batch": "otfair, cold", "step": "otfair, OTFLoss after fit"}
 COLOURS = {
     "otfair": "#0072b2", "products and exp alone": "#999999",
@@ -86,6 +90,18 @@ def exponents(runs: pd.DataFrame) -> str:
     return table(["", "people", "time", "power of n, last sizes (three at most)"], rows)
 
 
+def scaled(runs: pd.DataFrame) -> str:
+    """Return what the largest tables take, and by what power of the number of people it grows."""
+    rows = []
+    for (name, work), some in runs.sort_values("people").groupby(["table", "work"], sort=False):
+        large, last = some[some["people"] >= FROM], some.iloc[-1]
+        power = np.polyfit(np.log(large["people"]), np.log(large["cpu_seconds"]), 1)[0]
+        taken = [f"{last.people}", duration(last.cpu_seconds), f"{last.peak_gb:.1f} GB"]
+        rows.append([str(name), str(work), *taken, f"{power:.2f}"])
+    head = ["table", "work", "people", "one core", "peak memory", "power of n from 30 000 on"]
+    return table(head, sorted(rows))
+
+
 def draw(runs: pd.DataFrame) -> Figure:
     """Draw times against people, both by their logarithms."""
     figure = Figure(figsize=(7, 4.2), layout="constrained")
@@ -112,7 +128,7 @@ def parts(runs: pd.DataFrame) -> dict[str, str]:
         "run": f"Made with `make bench-peers`: {runs['run'].iloc[0]}.",
         "batch": compared(runs, "batch"), "step": compared(runs, "step"),
         "pass": passes(runs), "growth": exponents(runs), "fit": fits(runs),
-        "startup": starts(runs),
+        "startup": starts(runs), "scale": scaled(pd.read_csv(SCALE)),
     }  # fmt: skip
 
 
