@@ -133,4 +133,4 @@ def test_the_poster_shows_the_intervals_of_the_comparison(results):
     rows = [d for d, share in zip(table["difference"], table["share"]) if share == 0.5 and d.splits]
     drawn = right.containers[0].lines[0].get_xdata()
     np.testing.assert_allclose(np.asarray(drawn, dtype=float), [d.mean for d in rows])
-    assert len(left.lines) == 4
+    assert len(left.lines) == 3

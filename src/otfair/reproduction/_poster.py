@@ -13,7 +13,7 @@ from otfair.reproduction._styles import LINES, STYLES
 
 POSTER = "AUC of OTF against that of Norm, at half the violation of the unfair model"
 SHARE = 0.5
-CURVES = ("norm", "correlation", "otf", "otf_attributes")  # of the left half
+CURVES = ("norm", "otf", "otf_attributes")  # of the left half
 
 
 def draw_poster(frame: pd.DataFrame) -> Figure:
