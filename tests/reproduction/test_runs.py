@@ -236,6 +236,32 @@ def test_batches_are_measured_once_and_give_the_same_models(monkeypatch, method)
     assert [r.metrics for r in alone] == [r.metrics for r in first + second]
 
 
+def test_parity_takes_the_distances_that_equalized_odds_measured(monkeypatch):
+    monkeypatch.setitem(_train.PAPER, "epochs", 2)
+    passes = []
+    plain = PointCloud._blocks
+    monkeypatch.setattr(PointCloud, "_blocks", lambda *a: passes.append(a) or plain(*a))
+    odds, parity = (
+        replace(RUN, method="coordinate", protocol="paper", sweeps=3, split=2, notion=notion)
+        for notion in ("peo", "pdp")
+    )
+    _train._known.cache_clear()
+    _train.make([odds])
+    measured = len(passes)
+    (merged,) = _train.make([parity])
+    assert measured == len(passes) > 0
+    assert _runner._order(odds) < _runner._order(parity)
+    _train._known.cache_clear()
+    (alone,) = _train.make([parity])
+    assert len(passes) == 2 * measured
+    assert merged.metrics.pop("adam") == alone.metrics.pop("adam")
+    assert merged.metrics == pytest.approx(alone.metrics, abs=2e-6)  # of six digits
+    # The other way round nothing can be merged.
+    _train.make([odds])
+    assert len(passes) == 3 * measured
+    _train._known.cache_clear()
+
+
 def test_a_run_names_the_commit_of_the_package(tmp_path):
     (made,) = _train.make([FREE])
     root = Path(otfair.__file__).parents[2]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from problems import random_problem
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 from scipy.special import logsumexp
 
 import otfair
+from otfair.transport import _coordinate
 
 
 def people(n: int = 30, seed: int = 0):
@@ -204,3 +205,25 @@ def test_it_returns_what_the_released_code_does(parity_home, name, epsilon, swee
         by_logit = factor * a.gradient * h * (1 - h)
         size = 1e-4 * np.abs(gradient).max() + 1e-12
         np.testing.assert_allclose(by_logit, gradient, rtol=0, atol=size)
+
+
+def test_a_released_search_that_ends_where_it_starts_is_what_scipy_returns():
+    # The way round SciPy's `minimize` returns what it would, for searches free and bounded.
+    rng = np.random.default_rng(0)
+    shortcuts = 0
+    for _ in range(300):
+        mass, g = rng.exponential(size=5), rng.normal(size=5) * rng.choice([1e-4, 1e-2, 1.0])
+        eps, slope = 10 ** rng.uniform(-4, 0), float(mass @ g) * rng.choice([0.0, 0.99, 1.0, 2.0])
+        top = rng.choice([np.inf, _coordinate.RELEASED_TOP])
+        now = 0.0 if np.isinf(top) else float(top)
+
+        def descent(x, mass=mass, g=g, eps=eps, slope=slope, now=now):
+            e = mass * np.exp(np.clip(g * (x[0] - now) / eps, -600, 600))
+            return eps * e.sum() - slope * x[0], np.array([e @ g - slope])
+
+        bounds, start = (None, 0.0) if np.isinf(top) else ([(None, top)], top)
+        expected = minimize(descent, [start], jac=True, bounds=bounds, tol=1e-3)
+        got = _coordinate._search_as_released(mass, g, eps, slope, now, top, 1e-3)
+        assert got == expected.x[0] - now
+        shortcuts += expected.nit == 0
+    assert 50 < shortcuts < 250

@@ -1,7 +1,8 @@
 """Distances of mini-batches, measured once for all runs that see the same batches.
 
-Runs of one split draw the same batches, whatever their strength, and most of a step is the
-distances between the people of its batch. They are kept without the features they were measured by.
+Runs of one split draw the same batches, whatever their strength and notion, and most of a step is
+the distances between the people of its batch. They are kept without the features they were measured
+by; those to the types of one notion are merged into those of another that tells fewer apart.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from otfair._io.arrays import Array
@@ -24,6 +26,23 @@ MOST_KEPT = 2**31  # bytes of distances; batches past it are measured each time
 
 class Known(dict[bytes, Geometry]):
     """Batches by what they are made of; copies of a loss share them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.of_features: dict[bytes, Geometry] = {}  # the first that was measured by them
+
+    def merged(self, features: bytes, people: People) -> Geometry | None:
+        """Return distances to the types of some people from those to finer types, if known."""
+        finer = self.of_features.get(features)
+        if finer is None:
+            return None
+        assert finer._cached_soft is not None
+        columns = finer._cached_soft.columns
+        union = torch.zeros(columns.n_types, dtype=torch.long)
+        union[columns.person_types] = people.types
+        if not torch.equal(union[columns.person_types], people.types):
+            return None  # a type of theirs belongs to several of these
+        return finer.merged(union, len(people.type_names))
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> Self:
         return self
@@ -49,14 +68,18 @@ class KnownBatches(OTFLoss):
 
     def __init__(self, *args: Any, known: Known, **settings: Any) -> None:
         super().__init__(*args, **settings)
-        self.known, self._key = known, b""
+        self.known, self._features, self._key = known, b"", b""
 
     def _geometry_of(self, X: Array, people: People) -> Geometry:
         made_of = hashlib.sha1(usedforsecurity=False)
-        for part in (X, people.types, people.weight):
+        for part in (X, people.weight):
             made_of.update(np.ascontiguousarray(part).data)
+        self._features = made_of.digest()
+        made_of.update(np.ascontiguousarray(people.types).data)
         self._key = made_of.digest()
         seen = self.known.get(self._key)
+        if seen is None:
+            seen = self.known.merged(self._features, people)
         return super()._geometry_of(X, people) if seen is None else seen
 
     def _views(
@@ -72,4 +95,5 @@ class KnownBatches(OTFLoss):
             kept = Measured(geometry)
             if (len(self.known) + 1) * kept.n_bytes <= MOST_KEPT:
                 self.known[self._key] = kept
+                self.known.of_features.setdefault(self._features, kept)
         return views

@@ -41,7 +41,8 @@ def reproduce(
             if run.key not in done:  # a path is trained from strength to strength in full only
                 paths.setdefault(run.path if run.protocol == "full" else run, []).append(run)
         # Those of one split follow one another, so that a process finds its data read already, and
-        # then those of one notion, for whom it has measured the distances of batches.
+        # then those of one notion, for whom it has measured the distances of batches: equalized
+        # odds first, whose types are the finer ones.
         tasks = sorted(paths.values(), key=lambda p: _order(p[0]))
         total, failed = sum(map(len, tasks)), 0
         with track(None, "runs", total, verbose=verbose, unit="run") as bar:
@@ -59,7 +60,8 @@ def reproduce(
 
 def _order(run: Run) -> tuple[object, ...]:
     slow = run.columns == ("age",)  # of 150 types: last
-    return slow, run.split, run.dataset, run.columns, run.notion, run.epsilon, run.method
+    coarser = run.notion != "peo"
+    return slow, run.split, run.dataset, run.columns, run.epsilon, coarser, run.notion, run.method
 
 
 def _made(tasks: list[list[Run]], jobs: int) -> Iterator[list[Result]]:

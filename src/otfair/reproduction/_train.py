@@ -198,7 +198,7 @@ def _paper_loss(run: Run) -> tuple[FairnessLoss, float | str]:
         return NormLoss(notion), 1.0
     if run.method == "barycenter":
         return BarycenterLoss(notion), BETA
-    known = _known(run.dataset, run.split, run.columns, run.notion, run.epsilon)
+    known = _known(run.dataset, run.split, run.columns, run.epsilon)
     if run.method == "coordinate":
         as_released = Coordinate(max_sweeps=run.sweeps, released=True)
         settings: dict[str, Any] = {"solver": as_released, "warm_start": False}

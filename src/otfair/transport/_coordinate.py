@@ -189,5 +189,8 @@ def _search_as_released(
         return eps * float(e.sum()) - slope * float(x[0]), np.array([float(e @ g) - slope])
 
     bounded = np.isfinite(top)
-    start, bounds = ([top], [(None, top)]) if bounded else ([0.0], None)
-    return float(minimize(descent, start, jac=True, bounds=bounds, tol=tol).x[0]) - now
+    start, bounds = (top, [(None, top)]) if bounded else (0.0, None)
+    slope_at_start = float(descent(np.array([start]))[1][0])
+    if abs(slope_at_start) <= tol or (bounded and slope_at_start < 0):
+        return start - now  # where SciPy's search would end, too: most do, and calls of it are dear
+    return float(minimize(descent, [start], jac=True, bounds=bounds, tol=tol).x[0]) - now
