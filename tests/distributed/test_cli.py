@@ -54,13 +54,33 @@ def test_a_folder_of_parquet_is_fitted_on_workers(workers, folder, tmp_path, cap
     np.testing.assert_allclose(scores, expected, rtol=1e-7)
 
 
+def test_a_limit_chooses_the_strength_on_workers(workers, folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("otfair.models._search.ALPHAS", (0.7,))
+    monkeypatch.setattr("otfair.models._search.REFINEMENTS", 0)
+    settings = ["--max-violation", "sex=0.35", "--validation-fraction", "0.5"]
+    settings += ["--params", "balance=5", "--params", "max_iter=2", "--dask"]
+    how = [*PEOPLE, *settings, workers.scheduler.address, "-o", str(tmp_path / "model")]
+    code = main(["fit", str(folder[0]), *how])
+    out = capsys.readouterr().out
+    told = json.loads((tmp_path / "model" / "model.json").read_text("utf-8"))
+    found = told["judgement"]
+    assert code == (0 if found["met"] else 4)
+    assert found["n"] == 60
+    assert found["limit"] == 0.35
+    assert told["people"] == {"train": 120}
+    assert "by 60 people kept out of training" in out
+    wrong = [*how[:-1], str(tmp_path / "other"), "--max-violation", "hue=0.1"]
+    assert main(["fit", str(folder[0]), *wrong]) == 1
+    assert "names 'hue', which is not among --sensitive" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--max-violation", "0.1"], "--max-violation is for one machine"),
         (["--alpha", "0.5", "--weight", "x0"], "--weight is for one machine"),
         (["--alpha", "0.5", "--model", "xgboost"], "--model xgboost is for one machine"),
-        ([], "pass --alpha"),
+        (["--max-difference", "0.1"], "--max-difference or --min-ratio is for one machine"),
+        ([], "say how fair the model is to be"),
     ],
 )
 def test_options_of_one_machine_are_refused(folder, tmp_path, capsys, more, message):

@@ -126,7 +126,6 @@ def test_past_a_number_of_people_a_sample_of_them_receives_score(workers, monkey
         ({"solver": "adam"}, "L-BFGS trains a line"),
         ({"regularizer": "norm"}, "the penalty is OTF"),
         ({"bounded": True}, "`bounded` is for one machine"),
-        ({"max_violation": 0.1}, "choose it by `tradeoff_curve`"),
     ],
 )
 def test_what_is_for_one_machine_is_refused(workers, settings, message):

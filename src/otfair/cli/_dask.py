@@ -16,10 +16,12 @@ from sklearn.pipeline import make_pipeline
 
 from otfair import __version__
 from otfair.cli._columns import named_columns, split_kinds
+from otfair.cli._decisions import named_limits
 from otfair.cli._models import make_classifier
 from otfair.cli._options import NOT_MET, Outcome
 from otfair.cli._output import output_folder, write_json
 from otfair.cli._task import Label, model_record, read_label
+from otfair.cli.options.fit import strength_of
 from otfair.notions import NOTIONS, DemographicParity, Notion
 from otfair.saving import save_model
 from otfair.tables import Table, TableEncoder, TableError, is_number, plain_text
@@ -34,14 +36,20 @@ def fit_on_workers(options: argparse.Namespace, model: str, record: str) -> Outc
         with connected(options.dask) as client:
             rows, table = read_rows(str(options.table))
             people = _read(options, rows, table)
-            free, fair = (_trained(options, people, alpha) for alpha in (0.0, options.alpha))
+            limit = named_limits(options, "max_violation", list(people["sensitive"].columns))
+            strength = strength_of(options) | ({} if limit is None else {"max_violation": limit})
+            free, fair = (
+                _trained(options, people, how)
+                for how in ({"alpha": 0.0, "criterion": options.criterion}, strength)
+            )
             workers = len(client.scheduler_info()["workers"])
         line = fair[-1]
-        found = line.judgement_
+        found, n = line.judgement_, free[-1].judgement_.n
         told = people["record"] | model_record(options)
         told |= {
-            "people": {"train": found.n},
+            "people": {"train": n},
             "alpha": line.alpha_,
+            "max_violation": limit,
             "balance": line.balance_,
             "missing_sensitive": line.n_missing_sensitive_,
             "violation": line.violation_,
@@ -54,12 +62,12 @@ def fit_on_workers(options: argparse.Namespace, model: str, record: str) -> Outc
     path = str(options.output / model)
     label: Label = people["label"]
     who = (
-        f"{table.source}: {found.n} people on {workers} workers, {len(told['features'])} features; "
+        f"{table.source}: {n} people on {workers} workers, {len(told['features'])} features; "
         f"{label.positive!r} of {label.name!r} is positive"
     )
     what = (
-        f"violation without fairness {free[-1].violation_:.4f}, at alpha {line.alpha_:.3g} "
-        f"{line.violation_:.4f}, by the people it was trained on"
+        f"violation without fairness {free[-1].violation_:.4f}, by the people it was trained on; "
+        f"at alpha {line.alpha_:.3g}: {found}"
     )
     said = [who, *(f"note: {note}" for note in told["notes"]), what, f"model: {path}"]
     return Outcome("\n".join(said), {**told, "files": {"model": path}}, 0 if found.met else NOT_MET)
@@ -139,10 +147,10 @@ def _notion(names: list[str], kinds: dict[str, str]) -> Notion:
     return reduce(and_, (by_name[name](**columns) for name in names))
 
 
-def _trained(options: argparse.Namespace, people: dict[str, Any], alpha: float) -> Any:
+def _trained(options: argparse.Namespace, people: dict[str, Any], how: dict[str, Any]) -> Any:
     line = make_classifier(
         "logistic", people["notion"], options.params, random_state=options.seed,
-        weigh=options.weigh, criterion=options.criterion, alpha=alpha,
+        weigh=options.weigh, **how,
     )  # fmt: skip
     model = make_pipeline(TableEncoder(), line)
     given = {"otfclassifier__sensitive_features": people["sensitive"]}

@@ -59,8 +59,20 @@ def make_rule(options: argparse.Namespace, task: Task, classifier: Any, many: in
 
 def limit_of(options: argparse.Namespace, name: str, task: Task) -> Any:
     """Return the limit for all sensitive columns, or those for each; None without one."""
-    option, names = f"--{name.replace('_', '-')}", list(map(str, task.sensitive))
-    given = dict(getattr(options, name))
+    found = named_limits(options, name, list(map(str, task.sensitive)))
+    limited = found if isinstance(found, dict) else () if found is None else task.sensitive
+    if name == "min_ratio" and (numbers := set(limited) & set(continuous_names(task.sensitive))):
+        number = min(numbers)
+        raise TableError(
+            f"--min-ratio compares groups, and sensitive column {number!r} is a number. Limit it "
+            f"by --max-difference {number}=0.05, and name the others: --min-ratio COLUMN=0.8."
+        )
+    return found
+
+
+def named_limits(options: argparse.Namespace, name: str, names: list[str]) -> Any:
+    """Return the limit for all columns of these names, or those for each; None without one."""
+    option, given = f"--{name.replace('_', '-')}", dict(getattr(options, name))
     if unknown := [column for column in given if column and column not in names]:
         raise TableError(
             f"{option} names {unknown[0]!r}, which is not among --sensitive: "
@@ -69,12 +81,6 @@ def limit_of(options: argparse.Namespace, name: str, task: Task) -> Any:
     for_all = given.pop("", None)
     found = {column: given.get(column, for_all) for column in names}
     limited = {column: limit for column, limit in found.items() if limit is not None}
-    if name == "min_ratio" and (numbers := set(limited) & set(continuous_names(task.sensitive))):
-        number = min(numbers)
-        raise TableError(
-            f"--min-ratio compares groups, and sensitive column {number!r} is a number. Limit it "
-            f"by --max-difference {number}=0.05, and name the others: --min-ratio COLUMN=0.8."
-        )
     if not limited:
         return None
     return for_all if len(limited) == len(names) and not given else limited

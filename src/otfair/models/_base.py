@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar, Self, TypeAlias
@@ -27,6 +27,7 @@ from otfair.notions import STORED_NOTIONS, Notion, PartedPeople, People, as_noti
 from otfair.tables import same_people
 
 Model: TypeAlias = Any  # trained at one strength; has `logits(X)`, (n,)
+Judge: TypeAlias = Callable[[Sequence[Model]], Judgement]  # of models, one per split
 STORED_TYPES: dict[str, type] = {**STORED_NOTIONS, "Judgement": Judgement}
 
 
@@ -46,6 +47,12 @@ class Data:
         """Judge the scores that a model gives to these people."""
         return by_training(criterion, self.people, np.asarray(expit(model.logits(self.seen))))
 
+    def jury(self, estimator: Any) -> tuple[Sequence[tuple[Any, Any]], Judge]:
+        """Return whom to train on and who judges, pair by pair, and how models are judged."""
+        assert self.people is not None  # a penalty needs them
+        jury = Jury(estimator, self.people, self.labels)
+        return jury.splits, lambda models: jury(models, self.seen)
+
     def receiving(self, model: Model, epsilon: float, seed: list[int]) -> Receiving:
         """Return who receives score, and what a sample does to the penalty of a model's scores."""
         assert self.geometry is not None
@@ -53,8 +60,8 @@ class Data:
         scores = np.asarray(expit(model.logits(self.seen)))
         return receiving(self.geometry, self.people, scores, epsilon, seed)
 
-    def take(self, rows: np.ndarray) -> Data:
-        """Return some of the people."""
+    def take(self, rows: Any) -> Data:
+        """Return some of the people, such as those of a split."""
         seen = self.seen[rows]
         return replace(
             self,
@@ -173,9 +180,8 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
 
     def _fit_limit(self, data: Data) -> tuple[Any, Model, list[Model]]:
         """Train at the weakest strength for which people kept out of training find it enough."""
-        assert data.people is not None  # a penalty needs them
-        jury = Jury(self, data.people, data.labels)
-        parts = [data.take(kept) for kept, _ in jury.splits]
+        splits, judge = data.jury(self)
+        parts = [data.take(kept) for kept, _ in splits]
         # Each part finds its own balance: costs between fewer people are others, and alpha is to
         # mean the same in all parts and among all people.
         stages = [self._begin(part, True) for part in parts]
@@ -189,7 +195,7 @@ class FairClassifier(SaveMixin, ClassifierMixin, BaseEstimator, ABC):  # type: i
 
         if None in free:
             free = train(0.0, free)
-        found = weakest_alpha(train, lambda models: jury(models, data.seen), free, self.verbose)
+        found = weakest_alpha(train, judge, free, self.verbose)
         self._judge(found.alpha, found.judgement, found.tried)
         if len(parts) == 1:  # a share judged, and what it judged is kept
             return stages[0], found.models[0], tried

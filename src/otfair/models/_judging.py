@@ -119,7 +119,12 @@ class Jury:
     def __call__(self, models: Sequence[Scorer], seen: np.ndarray) -> Judgement:
         """Judge the models of one strength, one per split; `seen`, (n, p), are all people."""
         parts = zip(models, self.splits, strict=True)
-        h = np.concatenate([expit(model.logits(seen[judged])) for model, (_, judged) in parts])
+        return self.judge(
+            np.concatenate([expit(model.logits(seen[judged])) for model, (_, judged) in parts])
+        )
+
+    def judge(self, h: np.ndarray) -> Judgement:
+        """Judge the scores of those who judge, split after split."""
         found: Bound = self._criterion.bound(h, self._confidence, self._new)
         return Judgement(
             criterion=self._criterion.name,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+import torch
 from scipy.special import expit
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
@@ -15,9 +17,10 @@ from otfair._io.arrays import Array, check_weight
 from otfair.distributed import Parts, read_parts
 from otfair.geometry import Drawn, PartedCloud
 from otfair.losses import FairnessLoss, OTFLoss
-from otfair.models._base import Data
+from otfair.models._base import Data, Judge
 from otfair.models._judging import Judgement, by_training
-from otfair.models._parted_receivers import draw_receivers, receiving
+from otfair.models._parted_judging import PartedJury
+from otfair.models._parted_receivers import draw_receivers, receiving, some_drawn
 from otfair.models._receivers import COMPARISONS, Receiving
 from otfair.notions import PartedPeople, as_notion, tally, type_parts
 from otfair.tables import two_classes
@@ -47,12 +50,27 @@ class PartedData(Data):
         scores = self.rows.map(_scored, model.weights)
         return receiving(self.geometry, self.people, scores, epsilon, seed)
 
-    def take(self, rows: np.ndarray) -> Data:
-        """Refuse to keep people out of training."""
-        raise TypeError(
-            "`max_violation` keeps people out of training, which is for one machine; pass an "
-            "`alpha` on Dask, and choose it by `tradeoff_curve`."
-        )
+    def jury(self, estimator: Any) -> tuple[Sequence[tuple[Any, Any]], Judge]:
+        """Return whom to train on and who judges, as flags on workers, and how lines are judged."""
+        assert isinstance(self.people, PartedPeople)  # a penalty needs them
+        jury = PartedJury(estimator, self.people, self.rows)
+        return jury.splits, jury
+
+    def take(self, rows: Any) -> Data:
+        """Return some of the people, by flags of all: the others stay, without weight."""
+        people, geometry = self.people, self.geometry
+        assert isinstance(people, PartedPeople)
+        kept = self.rows.map(_only, rows)
+        parts = people.parts.map(_only, rows)
+        mass = parts.sum(_mass_of, len(people.first_types))
+        weight = torch.as_tensor(mass / 2).repeat_interleave(2)
+        if isinstance(geometry, PartedCloud):
+            drawn = geometry.drawn
+            geometry = geometry.with_drawn(drawn and some_drawn(drawn, parts, mass))
+        return replace(
+            self, rows=kept, total=float(kept.sum(_weight_of)), geometry=geometry,
+            people=replace(people, parts=parts, weight=weight),
+        )  # fmt: skip
 
 
 def read_parted(
@@ -150,11 +168,20 @@ def _refuse_settings(estimator: Any) -> None:
         raise TypeError("`bounded` is for one machine; leave it False on Dask.")
     if estimator.geometry is not None:
         raise TypeError("`geometry` is of people on one machine; leave it out on Dask.")
-    if estimator.max_violation is not None:
-        raise TypeError(
-            "`max_violation` keeps people out of training, which is for one machine; pass an "
-            "`alpha` on Dask, and choose it by `tradeoff_curve`."
-        )
+
+
+def _only(rows: tuple[np.ndarray, ...], flags: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return what is told of people, whose weights come last, without those of others."""
+    *told, weight = rows
+    return *told, np.where(flags, weight, 0.0)
+
+
+def _weight_of(rows: tuple[np.ndarray, ...]) -> float:
+    return float(rows[-1].sum())
+
+
+def _mass_of(typed: tuple[np.ndarray, ...], count: int) -> np.ndarray:
+    return np.bincount(typed[0], typed[1], count)
 
 
 def _head(rows: dict[str, Any]) -> Any:

@@ -45,6 +45,23 @@ def draw_receivers(people: PartedPeople, receivers: int | None, seed: list[int])
     return Drawn(index, parts, 2 * people.weight[::2].numpy(), some)
 
 
+def some_drawn(drawn: Drawn, typed: Parts, every: np.ndarray) -> Drawn:
+    """Return the sample among people of whom some have no weight now.
+
+    `typed` are all people with their weights, `every` the weight of each first type, (K,). Where
+    nobody who was drawn of a type is left, all of it receive, as on one machine.
+    """
+    count = len(every)
+    weight = np.concatenate(typed.each(_weights_at, typed.split(drawn.index)).gather(_as_it_is))
+    index = drawn.index[weight > 0]
+    some = typed.each(_weight_at, typed.split(index), count).sum(_as_it_is)
+    if (lost := (every > 0) & (some <= 0)).any():
+        more = zip(typed.starts, typed.gather(_numbers_of, lost))
+        index = np.sort(np.concatenate([index, *(start + own for start, own in more)]))
+        some = np.where(lost, every, some)
+    return Drawn(index, typed, every, some)
+
+
 def receiving(
     cloud: PartedCloud, people: PartedPeople, scores: Parts, epsilon: float, seed: list[int]
 ) -> Receiving:
@@ -138,6 +155,15 @@ def _all_of(parts: list[Typed]) -> Typed:
 
 def _weight_at(typed: Typed, rows: np.ndarray, count: int) -> np.ndarray:
     return np.bincount(typed[0][rows], typed[1][rows], count)
+
+
+def _weights_at(typed: Typed, rows: np.ndarray) -> np.ndarray:
+    return np.asarray(typed[1][rows])
+
+
+def _numbers_of(typed: Typed, chosen: np.ndarray) -> np.ndarray:
+    """Return which of the people are of chosen types, and have weight."""
+    return np.flatnonzero(chosen[typed[0]] & (typed[1] > 0))
 
 
 def _typed_at(typed: Typed, rows: np.ndarray) -> Typed:

@@ -58,7 +58,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--no-audit", action="store_true", help="no audits before and after")
     add("--dask", metavar="ADDRESS", help="train on the workers of this Dask scheduler, or with "
         "`local` on worker processes of this machine; TABLE is a folder of Parquet files. Takes "
-        "--alpha, and writes the model without a report")  # fmt: skip
+        "--alpha or --max-violation, and writes the model without a report")  # fmt: skip
     add_limits(parser)
     add_folder(parser, "the model and its report")
 
@@ -75,7 +75,6 @@ def check(options: argparse.Namespace) -> None:
 def _check_dask(options: argparse.Namespace) -> None:
     """Raise where an option is for one machine."""
     given = {
-        "--max-violation": bool(options.max_violation),
         "--max-difference or --min-ratio": wants_decisions(options),
         "--weight": options.weight is not None,
         "--control": bool(options.control),
@@ -84,8 +83,6 @@ def _check_dask(options: argparse.Namespace) -> None:
     }
     if wrong := [name for name, one in given.items() if one]:
         raise UsageError(f"{wrong[0]} is for one machine; leave it out with --dask")
-    if options.alpha is None:
-        raise UsageError("--dask trains with a strength that is given; pass --alpha")
     if options.table.is_dataset or options.table == "-":
         raise UsageError("--dask reads a folder of Parquet files, or one of them")
 
