@@ -272,3 +272,28 @@ def test_a_share_without_rows_has_no_distances(monkeypatch):
     assert nobody.soft_distances(types, 0.1).values.shape == (0, 2)
     assert nobody.nearest_distances(types).values.shape == (0, 2)
     assert nobody.comparisons(types, 0.1) == 0
+
+
+@pytest.mark.parametrize("cost", ["euclidean", "sqeuclidean", "cityblock"])
+def test_of_those_who_are_as_near_the_first_is_named_however_distances_are_made(cost, monkeypatch):
+    # Whole numbers have many ties, which standardising and products of matrices round apart.
+    rng = np.random.default_rng(0)
+    whole = rng.integers(0, 4, size=(900, 5)) * np.array([1, 1, 7, 2, 3])
+    types = rng.integers(3, size=900)
+    X = (whole - whole.mean(0)) / 3.7  # all columns alike, so that ties are as in whole numbers
+    gaps = np.abs(whole[:, None] - whole[None])
+    size = gaps.sum(2) if cost == "cityblock" else (gaps**2).sum(2)
+    first = np.stack(
+        [np.where(types == k, size, size.max() + 1).argmin(1) for k in range(3)], axis=1
+    )
+    ties = (size[np.arange(900), :, None] == size[np.arange(900)[:, None], first][:, None]).sum(1)
+    assert (ties > 1).mean() > 0.5
+    part = slice(300, 520)
+    found = [otfair.PointCloud(X, cost=cost).nearest_distances(types).person]
+    found.append(otfair.PointCloud(X[part], X, cost=cost).nearest_distances(types).person)
+    with monkeypatch.context() as patched:
+        by_boxes(patched)
+        found.append(otfair.PointCloud(X, cost=cost).nearest_distances(types).person)
+        found.append(otfair.PointCloud(X[part], X, cost=cost).nearest_distances(types).person)
+    for k, person in enumerate(found):
+        np.testing.assert_array_equal(person, first[part] if k % 2 else first)

@@ -81,7 +81,7 @@ class Boxes:
             return _tree.Tree(*_tree.describe(metric.places, own, *box, *nodes))
 
         self._trees = list(shared(grow, self._parts))  # None for a type without people
-        self._weight = weight[self.order]
+        self._weight, self._first = weight[self.order], first[self.order]
 
     @property
     def _kernels(self) -> Any:
@@ -156,7 +156,8 @@ class Boxes:
         return visits
 
     def _nearest(self, k: int, rows: np.ndarray, out: np.ndarray, where: np.ndarray) -> int:
-        visits: int = self._kernels.nearest_pass(*self._of(k, rows), out, where)
+        first = self._first[self._parts[k]]
+        visits: int = self._kernels.nearest_pass(*self._of(k, rows), first, out, where)
         where += self._parts[k].start
         return visits
 

@@ -25,6 +25,8 @@ LOWEST_EXPONENT = -700.0  # exp of less is denormal or zero, and slow
 LOOPED_TYPES = 256  # past this many types, segments are reduced in one call
 PLAN_ENTRIES = 2**20  # of a dense plan held at once
 MAX_BYTES = 4 * 2**30
+ROUNDED = 1e-6  # share of a cost that rounding may take in a product of matrices
+TIED = 1e-11  # share by which costs differ that are equal but for rounding
 
 
 @dataclass(frozen=True)
@@ -255,7 +257,8 @@ class NearestDistances:
 
         def nearest(start: int, stop: int, block: Tensor) -> None:
             for k, rows in columns.segments():
-                out[k, start:stop], least = block[rows].min(0)
+                part, here = block[rows], geometry.row_points[start:stop]
+                out[k, start:stop], least = _first_of_nearest(geometry, columns, rows, part, here)
                 where[k, start:stop] = least + rows.start
 
         for _ in geometry.each_block(nearest, columns.points):
@@ -308,6 +311,31 @@ class NearestDistances:
         shared = torch.stack([sender[i], receiver[j]])[:, kept]
         index, values = torch.cat([index, shared], 1), torch.cat([values, length[kept]])
         return _sparse(index, values, size)
+
+
+def _first_of_nearest(
+    geometry: Geometry, columns: TypedColumns, rows: slice, block: Tensor, here: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the least costs of a block (u, b), and where they are: the first where some tie.
+
+    A product of matrices tells costs that are equal from each other by its rounding, so those that
+    are nearly so are taken from the differences of features.
+    """
+    least, where = block.min(0)
+    near = block <= least * (1 + ROUNDED)
+    several = torch.nonzero(near.sum(0) > 1).squeeze(1)
+    if len(several):
+        i, j = torch.nonzero(near[:, several].T, as_tuple=True)  # in the order of i
+        cost = block[j, several[i]]
+        exact = geometry.pair_costs(here[several[i]], columns.points[rows][j])
+        cost = cost if exact is None else exact
+        best = cost.new_full((len(several),), torch.inf).scatter_reduce_(0, i, cost, "amin")
+        tied = cost <= best[i] * (1 + TIED)
+        person = torch.where(tied, columns.person[rows][j], len(columns.member))
+        first = torch.full_like(several, len(columns.member)).scatter_reduce_(0, i, person, "amin")
+        chosen = torch.nonzero(person == first[i]).squeeze(1)
+        where[several[i[chosen]]], least[several] = j[chosen], best
+    return least, where
 
 
 def _soft_minimum_(block: Tensor, columns: TypedColumns) -> Tensor:

@@ -82,6 +82,21 @@ class Geometry(ABC):
     def _blocks(self, columns: Tensor, factor: float) -> Callable[[int, int], Tensor]:
         """Return a function that gives unscaled costs times `factor`, row points start to stop."""
 
+    def pair_costs(self, rows: Tensor, columns: Tensor) -> Tensor | None:
+        """Return scaled costs of single pairs without the rounding of blocks, if they have more.
+
+        Parameters
+        ----------
+        rows, columns : Tensor of shape (a,)
+            Row points and column points.
+
+        Returns
+        -------
+        Tensor of shape (a,) or None
+            None where costs are as blocks have them.
+        """
+        return None
+
     @property
     def _threaded(self) -> bool:
         """Whether blocks may be made in several threads at once."""

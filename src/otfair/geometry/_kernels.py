@@ -19,6 +19,7 @@ from otfair.geometry._tree import compiled
 
 ROOT, SQUARE, SUM = 0, 1, 2
 SLACK = 1 + 1e-12  # of sums, for what rounding may take
+TIE = 1 + 1e-11  # of sums that are as large but for rounding
 
 
 def inlined(function: Any) -> Any:
@@ -141,15 +142,19 @@ def soft_pass(places, rows, tree, kind, factor, weight, far, out):  # type: igno
 
 
 @compiled
-def nearest_pass(places, rows, tree, kind, factor, out, where):  # type: ignore[no-untyped-def]
-    """Set the least cost of each row, and where in the tree it is, (b,) each."""
+def nearest_pass(places, rows, tree, kind, factor, first, out, where):  # type: ignore[no-untyped-def]
+    """Set the least cost of each row, and where in the tree it is, (b,) each.
+
+    `first` (n,) are numbers of the people of the tree: of those who are as near the first counts.
+    """
     visits, (node, fixed, bound, found) = 0, table(tree)
     for i in range(len(rows)):
         x, best, who = places[rows[i]], np.inf, 0
         node[0], (fixed[0], bound[0]) = 0, outside(x, 0, 0.0, best, tree, kind)
         waiting = 1
         while True:
-            waiting, seen = next_leaf(x, node, fixed, bound, waiting, best, tree, kind)
+            most = best * TIE
+            waiting, seen = next_leaf(x, node, fixed, bound, waiting, most, tree, kind)
             visits += seen
             if waiting < 0:
                 break
@@ -157,8 +162,11 @@ def nearest_pass(places, rows, tree, kind, factor, out, where):  # type: ignore[
             size = sums(x, node[waiting], fixed[waiting], tree, kind, found)
             visits += size
             for j in range(size):
-                if found[j] < best:
-                    best, who = found[j], begin + j
+                if found[j] * TIE < best or (
+                    found[j] <= best * TIE and first[begin + j] < first[who]
+                ):
+                    who = begin + j
+                best = min(best, found[j])
         out[i], where[i] = cost_of(best, kind, factor), who
     return visits
 

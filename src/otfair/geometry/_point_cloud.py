@@ -111,6 +111,10 @@ class PointCloud(Geometry):
         there = self._column_points[columns]
         return self.cost.blocks(self._points, self.row_points, there, factor)
 
+    def pair_costs(self, rows: Tensor, columns: Tensor) -> Tensor | None:
+        exact = self.cost.pairs(self._points.places, rows, self._column_points[columns])
+        return None if exact is None else exact / self.scale_
+
     @property
     def _threaded(self) -> bool:
         return super()._threaded and self.cost.threaded

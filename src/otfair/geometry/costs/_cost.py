@@ -78,6 +78,10 @@ class Cost(ABC):
         """Return the cost of a distance by the norm of order `order`."""
         return distance
 
+    def pairs(self, places: Tensor, rows: Tensor, columns: Tensor) -> Tensor | None:
+        """Return the costs from single places to others, (a,), if blocks round more than that."""
+        return None
+
     def blocks(
         self, points: Points, rows: Tensor, columns: Tensor, factor: float
     ) -> Callable[[int, int], Tensor]:

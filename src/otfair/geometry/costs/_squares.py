@@ -37,6 +37,16 @@ class SquaresCost(Cost):
         distance = _distances(X, Y)
         return distance if self.multiple is None else distance.square_().mul_(self.multiple)
 
+    def pairs(self, places: Tensor, rows: Tensor, columns: Tensor) -> Tensor | None:
+        """Return the costs from single places to others by subtraction, (a,)."""
+        step = max(1, BLOCK_ENTRIES // places.shape[1])
+        squares = [
+            (places[i] - places[j]).square().sum(1)
+            for i, j in zip(torch.split(rows, step), torch.split(columns, step))
+        ]
+        found = torch.cat(squares) if squares else places.new_empty(0)
+        return found.sqrt_() if self.multiple is None else found.mul_(self.multiple)
+
     def blocks(
         self, points: Points, rows: Tensor, columns: Tensor, factor: float
     ) -> Callable[[int, int], Tensor]:
