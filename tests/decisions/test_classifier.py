@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from estimators import SuppliesAttribute, wrong_checks
+from matplotlib.figure import Figure
 from sklearn import config_context
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -205,6 +206,12 @@ def test_a_path_is_judged_by_other_people():
     assert found["accuracy"][1] == pytest.approx(np.mean(decided == y[new]), abs=0.02)
     assert found["difference"][1] == pytest.approx(gap(decided, s[new]), abs=0.03)
     assert found["difference"][1] != own["difference"][1]
+    # "No limit" is drawn where the same people judge the classifier's own decisions.
+    free = np.mean(fair.estimator_.predict(X.iloc[new]) == y[new])
+    assert found.attrs["no limit"] == pytest.approx(free, abs=1e-9)
+    assert own.attrs["no limit"] == pytest.approx(fair.accuracy_before_, abs=1e-9)
+    drawn = fair.plot_path(found, Figure().subplots()).lines[1].get_ydata()
+    assert drawn[0] == found.attrs["no limit"] != fair.accuracy_before_
     with pytest.raises(ValueError, match="all three"):
         fair.path(limits, X.iloc[new])
 
@@ -354,8 +361,6 @@ def test_fair_scores_are_scores():
 
 @pytest.mark.slow
 def test_the_path_of_limits_is_monotone_and_drawn():
-    from matplotlib.figure import Figure
-
     X, y, s = table(3000)
     fair = FairDecisions(LINEAR, max_difference=0.05, confidence=None).fit(X, y, s)
     path = fair.path([0.2, 0.1, 0.05, 0.0])

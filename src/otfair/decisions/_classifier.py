@@ -434,7 +434,8 @@ class FairDecisions(
             The axes that were drawn on.
         """
         path = self.path() if path is None else path
-        return draw_path(path, is_by_ratio(self._families), self.accuracy_before_, axes)
+        before = path.attrs.get("no limit", self.accuracy_before_)  # not of a table that was read
+        return draw_path(path, is_by_ratio(self._families), before, axes)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return who takes what, as scikit-learn's metadata routing asks.

@@ -43,7 +43,10 @@ def is_by_ratio(families: Sequence[Family]) -> bool:
 def path_of(
     tuning: Judges, families: Sequence[Family], limits: Sequence[float] | None, judges: Judges
 ) -> pd.DataFrame:
-    """Return a row for each limit, from loose to tight by default."""
+    """Return a row for each limit, from loose to tight by default.
+
+    `attrs["no limit"]` is the accuracy of the classifier's own decisions, by the same judges.
+    """
     if all(family.floor is not None for family in families):
         raise ValueError("a path is of `max_difference` or `min_ratio`; neither is set.")
     by_ratio = is_by_ratio(families)
@@ -68,7 +71,9 @@ def path_of(
         {"limit": x, **judges.cost(rules[x].duals, families), "met": rules[x].met}
         for x in asked.tolist()
     ]
-    return pd.DataFrame(found)
+    path = pd.DataFrame(found)
+    path.attrs["no limit"] = judges.cost(np.zeros(d), families)["accuracy"]
+    return path
 
 
 def draw_path(path: pd.DataFrame, by_ratio: bool, before: float, axes: Axes | None) -> Axes:
