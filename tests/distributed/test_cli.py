@@ -31,12 +31,15 @@ def folder(tmp_path):
 def test_a_folder_of_parquet_is_fitted_on_workers(workers, folder, tmp_path, capsys):
     source, frame = folder
     settings = ["--alpha", "0.5", "--params", "balance=5", "--params", "max_iter=2"]
+    settings += ["--receivers", "40"]
     address = workers.scheduler.address
     out = tmp_path / "model"
     how = [*PEOPLE, *settings, "--dask", address, "-o", str(out), "--json"]
     assert main(["fit", str(source), *how]) == 0, capsys.readouterr().err
     told = json.loads(capsys.readouterr().out)
-    line = otfair.OTFClassifier(alpha=0.5, balance=5.0, max_iter=2)
+    line = otfair.OTFClassifier(
+        alpha=0.5, balance=5.0, max_iter=2, receivers=40, random_state=told["seed"]
+    )
     here = make_pipeline(otfair.TableEncoder(), line).fit(
         frame[[*FEATURES, "race"]],
         (frame["paid"] == "yes").astype(int),
@@ -45,6 +48,7 @@ def test_a_folder_of_parquet_is_fitted_on_workers(workers, folder, tmp_path, cap
     assert told["violation"] == pytest.approx(line.violation_, rel=1e-8)
     assert told["violation"] < told["violation_before"]
     assert told["people"] == {"train": 120}
+    assert told["received"]["people"] == line.receivers_["people"] == 40
     # The model is used as any other.
     table = tmp_path / "new.csv"
     frame.to_csv(table, index=False)

@@ -1,5 +1,8 @@
 """A limit on the violation is judged on Dask by the same people, in the same way."""
 
+import os
+import signal
+
 import dask.dataframe as dd
 import numpy as np
 import pytest
@@ -7,7 +10,7 @@ from partitions import FEATURES, people
 from sklearn.model_selection import ShuffleSplit
 
 import otfair
-from otfair.models import _parted_training, _search
+from otfair.models import _parted_judging, _parted_training, _search
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:training stopped"),  # a few steps are enough
@@ -75,6 +78,61 @@ def test_a_type_whose_receivers_are_kept_out_receives_as_on_one_machine(workers)
     there = dd.from_pandas(here, npartitions=2)
     a, b = (fitted(side, max_violation=0.1, receivers=5, random_state=0) for side in (here, there))
     assert_same(a, b)
+
+
+def test_splits_of_any_kind_are_those_of_one_machine(workers):
+    # Repeated people, counted from the end, flags, and splits that can be read once.
+    both, n = people(120, partitions=3), 120
+    rng = np.random.default_rng(0)
+    given = [
+        (rng.integers(0, 80, 90), np.array([*range(80, 120), 80, 81])),
+        (np.arange(-60, 0), np.arange(60) < 40),
+    ]
+    given[1] = (given[1][0], np.append(given[1][1], np.zeros(n - 60, dtype=bool)))
+    a, b = (fitted(side, max_violation=0.1, cv=iter(given)) for side in (both.here, both.there))
+    assert a.judgement_.n == 42 + 40
+    assert_same(a, b)
+
+
+def test_a_generator_of_random_numbers_is_drawn_from_alike(workers):
+    both = people(120, partitions=2)
+    found = []
+    for side in (both.here, both.there):
+        rng = np.random.RandomState(4)
+        found.append([fitted(side, max_violation=0.1, random_state=rng) for _ in range(2)])
+    for a, b in zip(*found):
+        assert_same(a, b)
+    assert found[0][0].violation_ != found[0][1].violation_
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "settings", [{"validation_fraction": 0.4}, {"cv": ShuffleSplit(2, test_size=0.3)}], ids=str
+)
+def test_a_worker_that_is_lost_takes_nobody_off_the_jury(own_workers, monkeypatch, settings):
+    both, juries = people(120, partitions=3), []
+    judge = _parted_judging.PartedJury.__call__
+
+    def killing(jury, models):
+        found = judge(jury, models)
+        told = [[_told(side) for side in split] for split in jury.splits]
+        juries.append(told)
+        if len(juries) == 1:
+            (holder, *_) = own_workers.who_has(jury._seats)[jury._seats.key]
+            os.kill(own_workers.run(os.getpid)[holder], signal.SIGKILL)
+        return found
+
+    monkeypatch.setattr(_parted_judging.PartedJury, "__call__", killing)
+    fitted(both.there, max_violation=0.01, **settings)
+    assert len(juries) > 1
+    for told in juries[1:]:
+        assert told == juries[0]
+    for kept, judged in juries[0]:
+        assert not set(kept) & set(judged)  # nobody judges who trained
+
+
+def _told(parts):
+    return np.flatnonzero(np.concatenate(parts.gather(np.asarray))).tolist()
 
 
 def test_what_can_not_be_judged_is_said_as_on_one_machine(workers):

@@ -274,20 +274,35 @@ def test_a_share_without_rows_has_no_distances(monkeypatch):
     assert nobody.comparisons(types, 0.1) == 0
 
 
+def _few(rng):
+    return rng.integers(0, 4, size=(900, 5)) * np.array([1, 1, 7, 2, 3]), 3.7
+
+
+def _dollars(rng):
+    near = 10**6 - rng.integers(0, 300, 700)
+    return np.concatenate([near, rng.integers(0, 10**6, 200)])[:, None], 2.3e5
+
+
+def _clusters(rng):
+    return rng.integers(0, 9, size=(900, 2)) + 10**6 * rng.integers(0, 2, size=(900, 1)), 3.7
+
+
 @pytest.mark.parametrize("cost", ["euclidean", "sqeuclidean", "cityblock"])
-def test_of_those_who_are_as_near_the_first_is_named_however_distances_are_made(cost, monkeypatch):
+@pytest.mark.parametrize("table", [_few, _dollars, _clusters])
+def test_of_those_who_are_as_near_the_first_is_named_however_distances_are_made(
+    cost, table, monkeypatch
+):
     # Whole numbers have many ties, which standardising and products of matrices round apart.
     rng = np.random.default_rng(0)
-    whole = rng.integers(0, 4, size=(900, 5)) * np.array([1, 1, 7, 2, 3])
+    whole, spread = table(rng)
     types = rng.integers(3, size=900)
-    X = (whole - whole.mean(0)) / 3.7  # all columns alike, so that ties are as in whole numbers
+    X = (whole - whole.mean(0)) / spread  # all columns alike, so that ties are as in whole numbers
     gaps = np.abs(whole[:, None] - whole[None])
     size = gaps.sum(2) if cost == "cityblock" else (gaps**2).sum(2)
-    first = np.stack(
-        [np.where(types == k, size, size.max() + 1).argmin(1) for k in range(3)], axis=1
-    )
-    ties = (size[np.arange(900), :, None] == size[np.arange(900)[:, None], first][:, None]).sum(1)
-    assert (ties > 1).mean() > 0.5
+    among = [np.where(types == k, size, size.max() + 1) for k in range(3)]
+    first = np.stack([part.argmin(1) for part in among], axis=1)
+    ties = np.stack([(part == part.min(1)[:, None]).sum(1) for part in among])
+    assert (ties > 1).mean() > 0.2
     part = slice(300, 520)
     found = [otfair.PointCloud(X, cost=cost).nearest_distances(types).person]
     found.append(otfair.PointCloud(X[part], X, cost=cost).nearest_distances(types).person)
@@ -297,3 +312,19 @@ def test_of_those_who_are_as_near_the_first_is_named_however_distances_are_made(
         found.append(otfair.PointCloud(X[part], X, cost=cost).nearest_distances(types).person)
     for k, person in enumerate(found):
         np.testing.assert_array_equal(person, first[part] if k % 2 else first)
+
+
+def test_of_people_in_one_direction_the_first_is_named(monkeypatch):
+    # By the cosine multiples of one another are at distance zero, but for rounding.
+    rng = np.random.default_rng(0)
+    W = 0.1 * rng.integers(1, 4, size=(400, 2)) * rng.integers(1, 8, size=(400, 1))
+    types = rng.integers(2, size=400)
+    unit = np.round(W[:, 0] / W[:, 1], 6)
+    same = unit[:, None] == unit[None]
+    first = np.stack([(same & (types == k)).argmax(1) for k in range(2)], axis=1)
+    for boxes in (False, True):
+        with monkeypatch.context() as patched:
+            if boxes:
+                by_boxes(patched)
+            near = otfair.PointCloud(W, cost="cosine").nearest_distances(types)
+        np.testing.assert_array_equal(near.person, first)

@@ -51,6 +51,7 @@ def fit_on_workers(options: argparse.Namespace, model: str, record: str) -> Outc
             "alpha": line.alpha_,
             "max_violation": limit,
             "balance": line.balance_,
+            "received": line.receivers_,
             "missing_sensitive": line.n_missing_sensitive_,
             "violation": line.violation_,
             "violation_before": free[-1].violation_,
@@ -150,7 +151,7 @@ def _notion(names: list[str], kinds: dict[str, str]) -> Notion:
 def _trained(options: argparse.Namespace, people: dict[str, Any], how: dict[str, Any]) -> Any:
     line = make_classifier(
         "logistic", people["notion"], options.params, random_state=options.seed,
-        weigh=options.weigh, **how,
+        weigh=options.weigh, receivers=options.receivers, **how,
     )  # fmt: skip
     model = make_pipeline(TableEncoder(), line)
     given = {"otfclassifier__sensitive_features": people["sensitive"]}

@@ -43,6 +43,7 @@ class Metric:
     root: bool  # whether the root of the sum is taken
     squares: bool  # whether the sum is of squares, and not of absolute differences
     factor: float  # that the cost is multiplied by
+    tie: float = 0.0  # by how much distances differ that are equal but for rounding
 
 
 class Boxes:
@@ -156,8 +157,8 @@ class Boxes:
         return visits
 
     def _nearest(self, k: int, rows: np.ndarray, out: np.ndarray, where: np.ndarray) -> int:
-        first = self._first[self._parts[k]]
-        visits: int = self._kernels.nearest_pass(*self._of(k, rows), first, out, where)
+        first, tie = self._first[self._parts[k]], self.metric.tie
+        visits: int = self._kernels.nearest_pass(*self._of(k, rows), first, tie, out, where)
         where += self._parts[k].start
         return visits
 

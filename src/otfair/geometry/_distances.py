@@ -26,7 +26,7 @@ LOOPED_TYPES = 256  # past this many types, segments are reduced in one call
 PLAN_ENTRIES = 2**20  # of a dense plan held at once
 MAX_BYTES = 4 * 2**30
 ROUNDED = 1e-6  # share of a cost that rounding may take in a product of matrices
-TIED = 1e-11  # share by which costs differ that are equal but for rounding
+TIED = 1e-11  # share by which distances differ that are equal but for rounding
 
 
 @dataclass(frozen=True)
@@ -322,7 +322,7 @@ def _first_of_nearest(
     are nearly so are taken from the differences of features.
     """
     least, where = block.min(0)
-    near = block <= least * (1 + ROUNDED)
+    near = block <= geometry.tied(least * (1 + ROUNDED))
     several = torch.nonzero(near.sum(0) > 1).squeeze(1)
     if len(several):
         i, j = torch.nonzero(near[:, several].T, as_tuple=True)  # in the order of i
@@ -330,7 +330,7 @@ def _first_of_nearest(
         exact = geometry.pair_costs(here[several[i]], columns.points[rows][j])
         cost = cost if exact is None else exact
         best = cost.new_full((len(several),), torch.inf).scatter_reduce_(0, i, cost, "amin")
-        tied = cost <= best[i] * (1 + TIED)
+        tied = cost <= geometry.tied(best)[i]
         person = torch.where(tied, columns.person[rows][j], len(columns.member))
         first = torch.full_like(several, len(columns.member)).scatter_reduce_(0, i, person, "amin")
         chosen = torch.nonzero(person == first[i]).squeeze(1)

@@ -20,7 +20,7 @@ from otfair._io.arrays import Array, check_weight, to_index, to_vector
 from otfair._io.settings import check_epsilon, check_real, check_scale
 from otfair._io.threads import one_thread, shared
 from otfair.geometry._boxes import Boxes, Metric, boxes_of
-from otfair.geometry._distances import NearestDistances, SoftDistances, TypedColumns
+from otfair.geometry._distances import TIED, NearestDistances, SoftDistances, TypedColumns
 from otfair.geometry._receivers import Receivers
 from otfair.geometry.costs._cost import BLOCK_ENTRIES
 
@@ -96,6 +96,21 @@ class Geometry(ABC):
             None where costs are as blocks have them.
         """
         return None
+
+    def tied(self, cost: Tensor) -> Tensor:
+        """Return the largest costs that are equal to some but for rounding.
+
+        Parameters
+        ----------
+        cost : Tensor
+            Scaled costs.
+
+        Returns
+        -------
+        Tensor
+            Of the same shape.
+        """
+        return cost * (1 + TIED)
 
     @property
     def _threaded(self) -> bool:

@@ -19,7 +19,7 @@ from otfair.geometry._tree import compiled
 
 ROOT, SQUARE, SUM = 0, 1, 2
 SLACK = 1 + 1e-12  # of sums, for what rounding may take
-TIE = 1 + 1e-11  # of sums that are as large but for rounding
+TIED = 1e-11  # share by which distances differ that are equal but for rounding
 
 
 def inlined(function: Any) -> Any:
@@ -43,6 +43,14 @@ def cost_of(total, kind, factor):  # type: ignore[no-untyped-def]
 def sum_of(cost, kind, factor):  # type: ignore[no-untyped-def]
     """Return a sum above those of a cost."""
     return ((cost / factor) ** 2 if kind == ROOT else cost / factor) * SLACK
+
+
+@inlined
+def tied(total, kind, tie):  # type: ignore[no-untyped-def]
+    """Return the largest sum that is equal to another but for rounding, `tie` of a distance."""
+    if kind == SUM:
+        return total * (1 + TIED) + tie
+    return (math.sqrt(total) * (1 + TIED) + tie) ** 2
 
 
 @inlined
@@ -142,18 +150,20 @@ def soft_pass(places, rows, tree, kind, factor, weight, far, out):  # type: igno
 
 
 @compiled
-def nearest_pass(places, rows, tree, kind, factor, first, out, where):  # type: ignore[no-untyped-def]
+def nearest_pass(  # type: ignore[no-untyped-def]
+    places, rows, tree, kind, factor, first, tie, out, where
+):
     """Set the least cost of each row, and where in the tree it is, (b,) each.
 
-    `first` (n,) are numbers of the people of the tree: of those who are as near the first counts.
+    `first` (n,) are numbers of the people of the tree: of those who are as near, but for a `tie` of
+    a distance, the first counts.
     """
     visits, (node, fixed, bound, found) = 0, table(tree)
     for i in range(len(rows)):
-        x, best, who = places[rows[i]], np.inf, 0
+        x, best, most, who = places[rows[i]], np.inf, np.inf, 0
         node[0], (fixed[0], bound[0]) = 0, outside(x, 0, 0.0, best, tree, kind)
         waiting = 1
         while True:
-            most = best * TIE
             waiting, seen = next_leaf(x, node, fixed, bound, waiting, most, tree, kind)
             visits += seen
             if waiting < 0:
@@ -162,11 +172,12 @@ def nearest_pass(places, rows, tree, kind, factor, first, out, where):  # type: 
             size = sums(x, node[waiting], fixed[waiting], tree, kind, found)
             visits += size
             for j in range(size):
-                if found[j] * TIE < best or (
-                    found[j] <= best * TIE and first[begin + j] < first[who]
-                ):
+                if found[j] > most:
+                    continue
+                if tied(found[j], kind, tie) < best or first[begin + j] < first[who]:
                     who = begin + j
-                best = min(best, found[j])
+                if found[j] < best:
+                    best, most = found[j], tied(found[j], kind, tie)
         out[i], where[i] = cost_of(best, kind, factor), who
     return visits
 

@@ -14,6 +14,7 @@ from otfair._io.arrays import Array, to_tensor
 from otfair._io.threads import one_thread
 from otfair.distributed import is_parted
 from otfair.geometry._boxes import Metric
+from otfair.geometry._distances import TIED
 from otfair.geometry._geometry import Geometry, Scale
 from otfair.geometry.costs import Cost, CostFunction, Points, as_cost
 from otfair.geometry.costs._cost import BLOCK_ENTRIES, ROWS, by_rows
@@ -115,6 +116,13 @@ class PointCloud(Geometry):
         exact = self.cost.pairs(self._points.places, rows, self._column_points[columns])
         return None if exact is None else exact / self.scale_
 
+    def tied(self, cost: Tensor) -> Tensor:
+        if self.cost.order is None:
+            return super().tied(cost)
+        distance = self.cost.to_distance(cost * self.scale_)
+        distance = distance * (1 + TIED) + self._points.tie(self.cost.order)
+        return self.cost.of_distance(distance) / self.scale_
+
     @property
     def _threaded(self) -> bool:
         return super()._threaded and self.cost.threaded
@@ -128,6 +136,7 @@ class PointCloud(Geometry):
             root=self.cost.order == 2 and multiple is None,
             squares=self.cost.order == 2,
             factor=(multiple or 1.0) / self.scale_,
+            tie=self._points.tie(self.cost.order),
         )
 
     def _column_places(self, columns: Tensor) -> Tensor:

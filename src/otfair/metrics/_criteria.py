@@ -22,6 +22,7 @@ from otfair.notions import People
 DRAWS = 5000  # of figures, to find the quantile of the largest
 MOST_CORRELATED = 500  # figures; with more, each is drawn by itself, which bounds them from above
 TINY = 1e-12  # in place of a limit of 0
+NEARLY = 1e-9  # share of a figure by which others are as large but for rounding
 NORMAL = 0.95  # at which the tails of small groups are compared with the normal's
 
 
@@ -161,7 +162,11 @@ class FiguresCriterion(Criterion):
         covariance = sum((influence[i] * squared[i + j]) @ influence[j].T for i, j in pairs)
         values, axes = np.linalg.eigh(covariance)
         kept = values > 1e-12 * max(float(values[-1]), 0.0)
-        root = axes[:, kept] * np.sqrt(values[kept])
+        axes = axes[:, kept]
+        # An axis has no sign of its own: its first large entry is positive, or rounding would draw.
+        size = np.abs(axes)
+        large = (size >= (1 - NEARLY) * size.max(0, initial=0.0)).argmax(0)
+        root = axes * (np.sign(axes[large, np.arange(axes.shape[1])]) * np.sqrt(values[kept]))
         return np.asarray(rng.standard_normal((DRAWS, int(kept.sum()))) @ root.T)
 
 
@@ -220,8 +225,9 @@ class ViolationOf(FiguresCriterion):
 
     def _largest(self, figures: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         sizes = np.minimum(np.abs(figures), self._unit)
-        which = sizes.argmax(1)
-        return sizes[np.arange(len(sizes)), which], which
+        largest = sizes.max(1)
+        # Of two groups both correlations are as large but for rounding: the first is named.
+        return largest, (sizes >= largest[:, None] * (1 - NEARLY)).argmax(1)
 
     def _called(self, which: int) -> str:
         return self._names[which]

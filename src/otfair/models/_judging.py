@@ -163,8 +163,10 @@ def split_people(
         rows = np.arange(len(labels))
         return [split_off(estimator, "validation_fraction", rows, labels)], "validation"
     if not isinstance(estimator.cv, numbers.Integral):
-        splits = check_cv(estimator.cv, labels, classifier=True)
-        return list(splits.split(np.zeros(len(labels)), labels)), "cross-fitted"
+        splits = check_cv(estimator.cv, labels, classifier=True).split(
+            np.zeros(len(labels)), labels
+        )
+        return [(_numbers(kept), _numbers(judged)) for kept, judged in splits], "cross-fitted"
     least = int(np.bincount(labels, minlength=2).min())
     folds = min(int(estimator.cv), least)
     if folds < 2:
@@ -183,6 +185,12 @@ def split_people(
     return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(folds)], (
         "cross-fitted"
     )
+
+
+def _numbers(rows: Any) -> np.ndarray:
+    """Return the numbers of rows that are given so, or by one flag per person."""
+    rows = np.asarray(rows)
+    return np.flatnonzero(rows) if rows.dtype == bool else rows
 
 
 def warn_not_met(judgement: Judgement, alpha: float, remedy: str, stacklevel: int) -> None:

@@ -51,13 +51,13 @@ class PartedData(Data):
         return receiving(self.geometry, self.people, scores, epsilon, seed)
 
     def jury(self, estimator: Any) -> tuple[Sequence[tuple[Any, Any]], Judge]:
-        """Return whom to train on and who judges, as flags on workers, and how lines are judged."""
+        """Return whom to train on and who judges, on workers, and how lines are judged."""
         assert isinstance(self.people, PartedPeople)  # a penalty needs them
         jury = PartedJury(estimator, self.people, self.rows)
         return jury.splits, jury
 
     def take(self, rows: Any) -> Data:
-        """Return some of the people, by flags of all: the others stay, without weight."""
+        """Return some of the people, by how often each is taken: others stay, without weight."""
         people, geometry = self.people, self.geometry
         assert isinstance(people, PartedPeople)
         kept = self.rows.map(_only, rows)
@@ -170,10 +170,10 @@ def _refuse_settings(estimator: Any) -> None:
         raise TypeError("`geometry` is of people on one machine; leave it out on Dask.")
 
 
-def _only(rows: tuple[np.ndarray, ...], flags: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return what is told of people, whose weights come last, without those of others."""
+def _only(rows: tuple[np.ndarray, ...], times: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return what is told of people, whose weights come last: as if each were there so often."""
     *told, weight = rows
-    return *told, np.where(flags, weight, 0.0)
+    return *told, weight * times
 
 
 def _weight_of(rows: tuple[np.ndarray, ...]) -> float:

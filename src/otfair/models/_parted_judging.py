@@ -6,15 +6,18 @@ puts these few numbers together and judges as one machine does; features stay wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from itertools import pairwise
+import copy
+import numbers
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from operator import getitem
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import torch
 from scipy.special import expit
+from sklearn.utils import check_random_state
 
 from otfair.distributed import Parts
 from otfair.models._judging import Judgement, Jury
@@ -32,18 +35,21 @@ class PartedJury:
 
     def __init__(self, estimator: Any, people: PartedPeople, rows: Parts) -> None:
         client, self._rows = rows.client, rows
-        settings = SimpleNamespace(**{name: getattr(estimator, name) for name in SETTINGS})
         labels = client.submit(_all_labels, list(rows.map(_labels).futures), pure=False)
         typed = client.submit(_all_of, list(people.parts.futures), pure=False)
-        of = (settings, people.local(), people.first_types)
-        self._jury = client.submit(_seated, *of, typed, labels, pure=False)  # on one worker
-        count = client.submit(_count, self._jury, pure=False).result()
-        #: Of each part of the people, whom to train on and who judges, as one flag per person.
-        self.splits = [(self._flags(k, 0), self._flags(k, 1)) for k in range(count)]
+        of = (_settled(estimator), people.local(), people.first_types)
+        self._seats = client.submit(_seated, *of, typed, labels, pure=False)  # on one worker
+        count, state = client.submit(_told, self._seats, pure=False).result()
+        if isinstance(estimator.random_state, np.random.RandomState):
+            estimator.random_state.set_state(state)  # as if it had been drawn from here
+        #: Of each split, how often each person trains, and whether they judge.
+        self.splits = [(self._of(_trained, k), self._of(_judging, k)) for k in range(count)]
 
-    def _flags(self, split: int, side: int) -> Parts:
-        client, ends = self._rows.client, pairwise(self._rows.starts)
-        made = [client.submit(_flagged, self._jury, split, side, *own, pure=False) for own in ends]
+    def _of(self, told: Callable[..., Any], split: int) -> Parts:
+        """Return something of each person in parts; only that leaves the worker who has seats."""
+        client, starts = self._rows.client, self._rows.starts
+        whole = client.submit(told, self._seats, split, starts, pure=False)
+        made = [client.submit(getitem, whole, k, pure=False) for k in range(len(starts) - 1)]
         return Parts(client, made, self._rows.sizes)
 
     def __call__(self, models: Sequence[Any]) -> Judgement:
@@ -52,44 +58,82 @@ class PartedJury:
         scored = [self._rows.map(_scored, judged, line.weights) for line, (_, judged) in pairs]
         each = [list(parts.futures) for parts in scored]
         found: Judgement = self._rows.client.submit(
-            _judgement, self._jury, each, pure=False
+            _judgement, self._seats, each, pure=False
         ).result()
         return found
+
+
+def _settled(estimator: Any) -> SimpleNamespace:
+    """Return the settings, of which nothing is left to chance.
+
+    A worker that is lost takes its splits with it, and another must draw the same ones.
+    """
+    settings = SimpleNamespace(**{name: getattr(estimator, name) for name in SETTINGS})
+    if settings.random_state is None and settings.validation_fraction:
+        settings.random_state = _seed()
+    if hasattr(settings.cv, "split"):
+        settings.cv = copy.deepcopy(settings.cv)
+        if getattr(settings.cv, "random_state", 0) is None:
+            settings.cv.random_state = _seed()
+    elif not isinstance(settings.cv, numbers.Integral):
+        settings.cv = [tuple(np.asarray(side) for side in pair) for pair in settings.cv]
+    return settings
+
+
+def _seed() -> int:
+    return int(check_random_state(None).randint(2**31 - 1))
 
 
 # What workers do.
 
 
+@dataclass(frozen=True)
+class Seats:
+    """Who judges on one worker, with a few bytes of each person."""
+
+    jury: Jury  # without its splits
+    trained: list[np.ndarray]  # of each split, how often each person trains, (n,)
+    judged: list[np.ndarray]  # of each split, who judges, in the order of the jury
+    state: Any  # of the generator that they were drawn from
+
+
 def _seated(
     settings: SimpleNamespace, some: People, merge: torch.Tensor, typed: Typed, labels: np.ndarray
-) -> Jury:
+) -> Seats:
     types, weight = (torch.as_tensor(part) for part in typed)
-    return Jury(settings, replace(some, types=merge[types], weight=weight), labels)
+    jury, n = Jury(settings, replace(some, types=merge[types], weight=weight), labels), len(labels)
+    pairs, jury.splits = jury.splits, []
+    trained = [np.bincount(kept % n, minlength=n) for kept, _ in pairs]
+    small = [count.astype(np.min_scalar_type(int(count.max()))) for count in trained]
+    rng = settings.random_state
+    state = rng.get_state() if isinstance(rng, np.random.RandomState) else None
+    return Seats(jury, small, [judged % n for _, judged in pairs], state)
 
 
-def _count(jury: Jury) -> int:
-    return len(jury.splits)
+def _told(seats: Seats) -> tuple[int, Any]:
+    return len(seats.judged), seats.state
 
 
-def _flagged(jury: Jury, split: int, side: int, start: int, stop: int) -> np.ndarray:
-    rows = jury.splits[split][side]
-    out = np.zeros(stop - start, dtype=bool)
-    out[rows[(rows >= start) & (rows < stop)] - start] = True
-    return out
+def _trained(seats: Seats, split: int, starts: list[int]) -> list[np.ndarray]:
+    return np.split(seats.trained[split], starts[1:-1])
+
+
+def _judging(seats: Seats, split: int, starts: list[int]) -> list[np.ndarray]:
+    out = np.zeros(starts[-1], dtype=bool)
+    out[seats.judged[split]] = True
+    return np.split(out, starts[1:-1])
 
 
 def _scored(rows: tuple[np.ndarray, ...], judged: np.ndarray, theta: np.ndarray) -> np.ndarray:
     return np.asarray(expit(rows[0][judged] @ theta[:-1] + theta[-1]))
 
 
-def _judgement(jury: Jury, each: list[list[np.ndarray]]) -> Judgement:
+def _judgement(seats: Seats, each: list[list[np.ndarray]]) -> Judgement:
     scores = []
-    for parts, (_, judged) in zip(each, jury.splits):
-        order = np.argsort(judged, kind="stable")  # scores come in the order of the rows
-        h = np.empty(len(judged))
-        h[order] = np.concatenate(parts)
-        scores.append(h)
-    return jury.judge(np.concatenate(scores))
+    for parts, judged in zip(each, seats.judged):
+        # Scores come once for each person, in the order of the rows.
+        scores.append(np.concatenate(parts)[np.unique(judged, return_inverse=True)[1]])
+    return replace(seats.jury.judge(np.concatenate(scores)), folds=len(each))
 
 
 def _labels(rows: tuple[np.ndarray, ...]) -> np.ndarray:

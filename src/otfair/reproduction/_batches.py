@@ -29,7 +29,17 @@ class Known(dict[bytes, Geometry]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.of_features: dict[bytes, Geometry] = {}  # the first that was measured by them
+        self.of_features: dict[bytes, Measured] = {}  # of each the one with most types
+        self.n_bytes = 0
+
+    def keep(self, key: bytes, features: bytes, measured: Measured) -> None:
+        """Keep what was measured of a batch, if there is room."""
+        if self.n_bytes + measured.n_bytes > MOST_KEPT:
+            return
+        self[key], self.n_bytes = measured, self.n_bytes + measured.n_bytes
+        most = self.of_features.get(features)
+        if most is None or most.n_bytes < measured.n_bytes:
+            self.of_features[features] = measured
 
     def merged(self, features: bytes, people: People) -> Geometry | None:
         """Return distances to the types of some people from those to finer types, if known."""
@@ -92,8 +102,5 @@ class KnownBatches(OTFLoss):
         views = super()._views(people, geometry, parts, mine)
         if self._key not in self.known:
             assert geometry is not None
-            kept = Measured(geometry)
-            if (len(self.known) + 1) * kept.n_bytes <= MOST_KEPT:
-                self.known[self._key] = kept
-                self.known.of_features.setdefault(self._features, kept)
+            self.known.keep(self._key, self._features, Measured(geometry))
         return views

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import ClassVar, TypeVar
 
 import torch
 from torch import Tensor
 
+Size = TypeVar("Size", float, Tensor)  # a distance or a cost, or several
+
 BLOCK_ENTRIES = 2**20  # of the cost matrix held at once: 8 MiB
 ROWS = 2**10  # of places at once
+EPSILONS = 8 * 2.0**-52  # share of features that standardising and subtracting may take
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,7 @@ class Points:
     places: Tensor  # (q, p)
     centre: Tensor  # (p,)
     norms: Tensor  # (q,) squared norms relative to it
+    _ties: dict[int, float] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def at(cls, places: Tensor) -> Points:
@@ -33,6 +37,15 @@ class Points:
                 "the squares of the features overflow or vanish; rescale them, or standardise."
             )
         return cls(places, centre, norms)
+
+    def tie(self, order: int) -> float:
+        """Return by how much two distances differ that are equal but for the features' rounding."""
+        if order not in self._ties:
+            largest = self.places.new_zeros(self.places.shape[1])
+            for some in torch.split(self.places, ROWS):
+                torch.maximum(largest, (some - self.centre).abs().amax(0), out=largest)
+            self._ties[order] = EPSILONS * float(torch.linalg.vector_norm(largest, order))
+        return self._ties[order]
 
 
 def by_rows(places: Tensor, value: Callable[[Tensor], Tensor]) -> Tensor:
@@ -74,9 +87,13 @@ class Cost(ABC):
         """What the square of a distance is multiplied by; None where the cost is a distance."""
         return None
 
-    def of_distance(self, distance: float) -> float:
+    def of_distance(self, distance: Size) -> Size:
         """Return the cost of a distance by the norm of order `order`."""
         return distance
+
+    def to_distance(self, cost: Tensor) -> Tensor:
+        """Return the distances of some costs, where there is an `order`."""
+        return cost
 
     def pairs(self, places: Tensor, rows: Tensor, columns: Tensor) -> Tensor | None:
         """Return the costs from single places to others, (a,), if blocks round more than that."""

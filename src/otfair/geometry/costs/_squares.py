@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from otfair.geometry.costs._cost import BLOCK_ENTRIES, Cost, Points
+from otfair.geometry.costs._cost import BLOCK_ENTRIES, Cost, Points, Size
 
 CANCELLED = 1e-8  # squares below this share of the largest are recomputed from the difference
 
@@ -28,9 +28,13 @@ class SquaresCost(Cost):
         """What the square of a distance is multiplied by; None where the cost is a distance."""
         return self.multiple
 
-    def of_distance(self, distance: float) -> float:
+    def of_distance(self, distance: Size) -> Size:
         """Return the cost of a distance."""
         return distance if self.multiple is None else distance**2 * self.multiple
+
+    def to_distance(self, cost: Tensor) -> Tensor:
+        """Return the distances of some costs."""
+        return cost if self.multiple is None else (cost / self.multiple).sqrt()
 
     def between(self, X: Tensor, Y: Tensor) -> Tensor:
         """Return the costs by subtraction, (a, b)."""
