@@ -105,6 +105,13 @@ def test_the_published_method_is_judged_by_its_own_runs():
     assert "**Published method**, verdicts on 9 claims: holds 9." in text
 
 
+def test_splits_that_a_method_was_not_run_on_do_not_count_against_it():
+    made = results(AHEAD)
+    fewer = [r for r in made if r.run.method != "otf" or r.run.split < 3]
+    found = JUDGES[5](Evidence.of(to_frame(fewer)), FULL)
+    assert (found.word, found.splits) == (HOLDS, 3)
+
+
 def test_one_margin_decides_what_counts():
     evidence = Evidence.of(to_frame(results({"adult peo": 0.02})))
     for margin, word in ((0.0, HOLDS), (0.001, HOLDS), (0.05, FAILS)):

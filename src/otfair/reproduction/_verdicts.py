@@ -144,13 +144,14 @@ def _several(evidence: Evidence, setup: Setup) -> Verdict:
 def lowest(
     frame: pd.DataFrame, panel: Panel, notion: str, method: str, protocol: str
 ) -> pd.Series[float]:
-    """Least test violation of a method, as a share of the unfair model's, by split.
+    """Least test violation of a method, as a share of the unfair model's, by split that it ran on.
 
     Models that lost more than a little AUC do not count; the unfair one does.
     """
     own = curve(frame, panel, notion, method, protocol=protocol)
     x = f"test_{notion}_{panel[1]}"
-    if own.empty or method not in set(own["method"]):
+    own = own[own["split"].isin(select(own, method=method)["split"])]
+    if own.empty:
         return pd.Series(dtype=float)
     free = select(own, method="unfair").set_index("split")
     kept = own[own["split"].map(free["test_auc"]) - own["test_auc"] <= AUC_KEPT]
