@@ -43,7 +43,8 @@ class Metric:
     root: bool  # whether the root of the sum is taken
     squares: bool  # whether the sum is of squares, and not of absolute differences
     factor: float  # that the cost is multiplied by
-    tie: float = 0.0  # by how much distances differ that are equal but for rounding
+    # Share and amount by which distances differ that are equal but for rounding
+    tie: tuple[float, float] = (0.0, 0.0)
 
 
 class Boxes:

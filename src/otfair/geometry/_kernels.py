@@ -19,7 +19,6 @@ from otfair.geometry._tree import compiled
 
 ROOT, SQUARE, SUM = 0, 1, 2
 SLACK = 1 + 1e-12  # of sums, for what rounding may take
-TIED = 1e-11  # share by which distances differ that are equal but for rounding
 
 
 def inlined(function: Any) -> Any:
@@ -47,10 +46,13 @@ def sum_of(cost, kind, factor):  # type: ignore[no-untyped-def]
 
 @inlined
 def tied(total, kind, tie):  # type: ignore[no-untyped-def]
-    """Return the largest sum that is equal to another but for rounding, `tie` of a distance."""
+    """Return the largest sum that is equal to another but for rounding.
+
+    `tie` is a share of a distance, and a distance.
+    """
     if kind == SUM:
-        return total * (1 + TIED) + tie
-    return (math.sqrt(total) * (1 + TIED) + tie) ** 2
+        return total * (1 + tie[0]) + tie[1]
+    return (math.sqrt(total) * (1 + tie[0]) + tie[1]) ** 2
 
 
 @inlined
@@ -155,8 +157,8 @@ def nearest_pass(  # type: ignore[no-untyped-def]
 ):
     """Set the least cost of each row, and where in the tree it is, (b,) each.
 
-    `first` (n,) are numbers of the people of the tree: of those who are as near, but for a `tie` of
-    a distance, the first counts.
+    `first` (n,) are numbers of the people of the tree: of those who are as near, but for a `tie` as
+    for `tied`, the first counts.
     """
     visits, (node, fixed, bound, found) = 0, table(tree)
     for i in range(len(rows)):

@@ -136,7 +136,7 @@ class PointCloud(Geometry):
             root=self.cost.order == 2 and multiple is None,
             squares=self.cost.order == 2,
             factor=(multiple or 1.0) / self.scale_,
-            tie=self._points.tie(self.cost.order),
+            tie=(TIED, self._points.tie(self.cost.order)),
         )
 
     def _column_places(self, columns: Tensor) -> Tensor:

@@ -146,7 +146,7 @@ class PartedJudge:
 def _violations(scored: Parts, people: PartedPeople, times: Parts) -> np.ndarray:
     """Return the violation of all people and of each resample, from two of each type."""
     count = len(people.first_types)
-    mass = 2 * people.weight[::2].numpy()
+    mass = people.first_mass
     first = scored.sum(_sum_of, people.parts, count)
     centre = first / np.where(mass > 0, mass, 1.0)
     sums = scored.sum(_moments, people.parts, times, centre)  # (1 + B, 3, K)

@@ -8,7 +8,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-import torch
 from scipy.special import expit
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
@@ -61,15 +60,13 @@ class PartedData(Data):
         people, geometry = self.people, self.geometry
         assert isinstance(people, PartedPeople)
         kept = self.rows.map(_only, rows)
-        parts = people.parts.map(_only, rows)
-        mass = parts.sum(_mass_of, len(people.first_types))
-        weight = torch.as_tensor(mass / 2).repeat_interleave(2)
+        people = people.weighed(people.parts.map(_only, rows))
         if isinstance(geometry, PartedCloud):
             drawn = geometry.drawn
-            geometry = geometry.with_drawn(drawn and some_drawn(drawn, parts, mass))
+            geometry = geometry.with_drawn(drawn and some_drawn(drawn, people))
         return replace(
             self, rows=kept, total=float(kept.sum(_weight_of)), geometry=geometry,
-            people=replace(people, parts=parts, weight=weight),
+            people=people,
         )  # fmt: skip
 
 
@@ -150,7 +147,7 @@ def scores_of(rows: Parts, people: PartedPeople, theta: np.ndarray) -> np.ndarra
     """Return scores of representatives, (2 K,), that a line gives to people."""
     count = len(people.first_types)
     first = rows.sum(_moments, people.parts, theta, np.zeros(count), 1)
-    mass = 2 * people.weight[::2].numpy()
+    mass = people.first_mass
     centre = first / np.where(mass > 0, mass, 1.0)
     second = rows.sum(_moments, people.parts, theta, centre, 2)
     return people.scores(np.stack([first, second]))
@@ -178,10 +175,6 @@ def _only(rows: tuple[np.ndarray, ...], times: np.ndarray) -> tuple[np.ndarray, 
 
 def _weight_of(rows: tuple[np.ndarray, ...]) -> float:
     return float(rows[-1].sum())
-
-
-def _mass_of(typed: tuple[np.ndarray, ...], count: int) -> np.ndarray:
-    return np.bincount(typed[0], typed[1], count)
 
 
 def _head(rows: dict[str, Any]) -> Any:

@@ -21,13 +21,13 @@ from sklearn.utils import check_random_state
 
 from otfair.distributed import Parts
 from otfair.models._judging import Judgement, Jury
+from otfair.models._parted_receivers import Typed, all_typed
 from otfair.notions import PartedPeople, People
 
 SETTINGS = (  # that say who judges, and by what
     "max_violation", "criterion", "confidence", "new_people", "cv", "validation_fraction",
     "random_state",
 )  # fmt: skip
-Typed = tuple[np.ndarray, np.ndarray]  # types as typed first, and weights, of people
 
 
 class PartedJury:
@@ -36,7 +36,7 @@ class PartedJury:
     def __init__(self, estimator: Any, people: PartedPeople, rows: Parts) -> None:
         client, self._rows = rows.client, rows
         labels = client.submit(_all_labels, list(rows.map(_labels).futures), pure=False)
-        typed = client.submit(_all_of, list(people.parts.futures), pure=False)
+        typed = client.submit(all_typed, list(people.parts.futures), pure=False)
         of = (_settled(estimator), people.local(), people.first_types)
         self._seats = client.submit(_seated, *of, typed, labels, pure=False)  # on one worker
         count, state = client.submit(_told, self._seats, pure=False).result()
@@ -142,8 +142,3 @@ def _labels(rows: tuple[np.ndarray, ...]) -> np.ndarray:
 
 def _all_labels(parts: list[np.ndarray]) -> np.ndarray:
     return np.concatenate(parts)
-
-
-def _all_of(parts: list[Typed]) -> Typed:
-    types, weights = zip(*parts)
-    return np.concatenate(types), np.concatenate(weights)

@@ -42,15 +42,15 @@ def draw_receivers(people: PartedPeople, receivers: int | None, seed: list[int])
         return None
     count, parts = len(people.first_types), people.parts
     some = parts.each(_weight_at, parts.split(index), count).sum(_as_it_is)
-    return Drawn(index, parts, 2 * people.weight[::2].numpy(), some)
+    return Drawn(index, parts, people.first_mass, some)
 
 
-def some_drawn(drawn: Drawn, typed: Parts, every: np.ndarray) -> Drawn:
+def some_drawn(drawn: Drawn, people: PartedPeople) -> Drawn:
     """Return the sample among people of whom some have no weight now.
 
-    `typed` are all people with their weights, `every` the weight of each first type, (K,). Where
-    nobody who was drawn of a type is left, all of it receive, as on one machine.
+    Where nobody who was drawn of a type is left, all of it receive, as on one machine.
     """
+    typed, every = people.parts, people.first_mass
     count = len(every)
     weight = np.concatenate(typed.each(_weights_at, typed.split(drawn.index)).gather(_as_it_is))
     index = drawn.index[weight > 0]
@@ -104,7 +104,7 @@ def receiving(
 def _sample(people: PartedPeople, size: int, seed: list[int], shuffled: bool) -> np.ndarray | None:
     """Draw people by their types; None where they would be all. One worker has all types."""
     parts, merge = people.parts, people.first_types.numpy()
-    typed = parts.client.submit(_all_of, list(parts.futures), pure=False)
+    typed = parts.client.submit(all_typed, list(parts.futures), pure=False)
     task = partial(
         _drawn, merge=merge, count=len(people.type_names), size=size, seed=seed, shuffled=shuffled
     )
@@ -148,7 +148,8 @@ def _to_part(
     return np.ascontiguousarray(found.values.numpy() / -epsilon)
 
 
-def _all_of(parts: list[Typed]) -> Typed:
+def all_typed(parts: list[Typed]) -> Typed:
+    """Put the types and weights of all parts together."""
     types, weights = zip(*parts)
     return np.concatenate(types), np.concatenate(weights)
 

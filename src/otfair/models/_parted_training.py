@@ -126,7 +126,7 @@ class PartedTraining(Training):
         given = (self.rows, centre) if typed is None else (self.rows, centre, typed)
         value, gradient, first, second = state.sum(_summed, *given)
         if self.people is not None:
-            mass = 2 * self.people.weight[::2].numpy()
+            mass = self.people.first_mass
             mean = first / np.where(mass > 0, mass, 1.0)
             second = second - mass * mean**2  # both as far from the centre
             moments = np.stack([first + mass * centre, second])

@@ -79,6 +79,17 @@ class PartedPeople(People):
         """How many people there are."""
         return len(self.parts)
 
+    @property
+    def first_mass(self) -> np.ndarray:
+        """Weight of each type that people were typed by first, (K,)."""
+        return 2 * self.weight[::2].numpy()
+
+    def weighed(self, parts: Parts) -> PartedPeople:
+        """Return the same people with other weights, of `parts` as those of this."""
+        mass = parts.sum(_mass_of, len(self.first_types))
+        weight = torch.as_tensor(mass / 2).repeat_interleave(2)
+        return replace(self, parts=parts, weight=weight)
+
     def local(self) -> People:
         """Return the representatives, as people of this machine."""
         return People(**{f.name: getattr(self, f.name) for f in fields(People)})
@@ -93,7 +104,7 @@ class PartedPeople(People):
 
         With two rows, (2, K), the second are sums of squared distances from the type's mean.
         """
-        mass = 2 * self.weight[::2].numpy()
+        mass = self.first_mass
         safe = np.where(mass > 0, mass, 1.0)
         rows = np.atleast_2d(sums) / safe
         wide = np.sqrt(np.maximum(rows[1], 0.0)) if len(rows) > 1 else 0.0 * rows[0]
