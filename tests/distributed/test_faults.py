@@ -35,10 +35,11 @@ def test_a_worker_killed_while_training_changes_nothing(own_workers, monkeypatch
 
 
 def test_data_larger_than_a_workers_memory_goes_to_its_disk(own_workers):
-    # Workers of 800 MB, of which the programs themselves take some, and 900 MB of features.
-    rows, width = 112_500, 1000
-    X = da.random.default_rng(0).random((rows, width), chunks=(rows // 30, width))
-    assert X.nbytes >= 9e8
+    # Two workers of 800 MB, and features that fill both: what Dask keeps is below 60 % of a limit
+    # whatever else is in memory, so that some must go to disk, however the parts are spread.
+    rows, width = 200_000, 1000
+    X = da.random.default_rng(0).random((rows, width), chunks=(rows // 50, width))
+    assert X.nbytes >= 2 * 8e8
     from otfair.distributed import read_parts
 
     began = time.monotonic()
