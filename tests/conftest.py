@@ -39,15 +39,6 @@ def data_home():
     return DATA_HOME
 
 
-@pytest.fixture(scope="session")
-def parity_home():
-    """The folder of what the paper's released code computed, beside that of the datasets."""
-    folder = DATA_HOME.parent / "parity"
-    if not folder.is_dir():
-        pytest.skip(f"no figures of the released code: {folder} is not a folder")
-    return folder
-
-
 # With the data there, a data test that is skipped for whatever reason fails the run.
 
 
