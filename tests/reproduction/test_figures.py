@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from otfair.reproduction._claims import compare
+from otfair.reproduction._claims import compare, mean_difference
 from otfair.reproduction._figures import (
     STYLES,
     _ellipse,
+    _relative,
     draw_curves,
     draw_postprocess,
     drawings,
@@ -16,7 +18,7 @@ from otfair.reproduction._figures import (
 )
 from otfair.reproduction._frames import to_frame
 from otfair.reproduction._plan import Run, plan
-from otfair.reproduction._poster import draw_poster
+from otfair.reproduction._poster import draw_poster, word
 from otfair.reproduction._store import Result
 
 pytestmark = pytest.mark.slow
@@ -52,6 +54,10 @@ def results():
     return [invent(run, rng) for p, n in (("full", 4), ("paper", 1)) for run in plan("all", p, n)]
 
 
+def lines_of(axes, method):
+    return [line for line in axes.lines if line.get_label() == STYLES[method][0]]
+
+
 def test_a_point_is_the_mean_over_splits_under_the_notion_that_was_optimised(results):
     frame = to_frame(results)
     figure = draw_curves(frame, "full", "test")
@@ -60,13 +66,14 @@ def test_a_point_is_the_mean_over_splits_under_the_notion_that_was_optimised(res
     otf = frame[(frame["method"] == "otf") & (frame["dataset"] == "adult")]
     otf = otf[(otf["notion"] == "peo") & (otf["experiment"] == "curves")]
     otf = otf[otf["protocol"] == "full"]
-    expected = otf.groupby("alpha")[["test_peo_race", "test_auc"]].mean().to_numpy()
-    lines = [
-        line for line in axes["Adult, race: PEO"].lines if line.get_color() == STYLES["otf"][1]
-    ]
-    path, points = (np.column_stack(line.get_data()) for line in lines)
-    np.testing.assert_allclose(points, expected)
-    np.testing.assert_allclose(path[1:], expected)  # which begins at the unfair model
+    free = frame[(frame["method"] == "unfair") & (frame["dataset"] == "adult")]
+    free = free[free["protocol"] == "full"][["test_peo_race", "test_auc"]].mean()
+    means = otf.groupby("alpha")[["test_peo_race", "test_auc"]].mean()
+    share, gain = means["test_peo_race"] / free.iloc[0], means["test_auc"] - free.iloc[1]
+    (line,) = lines_of(axes["Adult, race: PEO"], "otf")
+    path = np.column_stack(line.get_data())
+    np.testing.assert_allclose(path[0], [1, 0])  # the unfair model
+    np.testing.assert_allclose(path[1:], np.column_stack([share, gain]))
     # The barycenter, trained by sex for demographic parity, is shown on race and on age too.
     for title in ("Adult, race: PDP", "Bank, age: PDP", "Bank, age: PEO"):
         assert STYLES["barycenter"][0] in axes[title].get_legend_handles_labels()[1]
@@ -102,22 +109,41 @@ def test_files_are_written_for_what_there_is(results, tmp_path):
     written = write_figures(results, tmp_path)
     names = {f"curves_{p}_{part}" for p in ("full", "paper") for part in ("test", "train")}
     names |= {"poster", "postprocess", "epsilon", "epsilon_paper", "epsilon_published"}
+    names |= {"curves_full_common"}  # Norm with p = 2 has three splits of four
     assert {p.name for p in tmp_path.iterdir()} == {
         f"{n}.{s}" for n in names for s in ("pdf", "png")
     }
     assert sorted(written) == sorted(tmp_path.iterdir())
 
 
-def test_bank_is_drawn_against_the_unfair_model_of_its_split(results):
-    frame = to_frame(results)
-    axes = {a.get_title(): a for a in draw_curves(frame, "full", "test").axes}["Bank, age: PDP"]
-    bank = frame[(frame["dataset"] == "bank") & (frame["protocol"] == "full")]
-    free = bank[bank["method"] == "unfair"].set_index("split")["test_auc"]
-    norm = bank[(bank["method"] == "norm") & (bank["notion"] == "pdp")]
-    norm = norm[[c == ("age",) for c in norm["columns"]]]
-    gaps = norm["test_auc"] - norm["split"].map(free)
-    lines = [line for line in axes.lines if line.get_color() == STYLES["norm"][1]]
-    np.testing.assert_allclose(lines[-1].get_ydata(), gaps.groupby(norm["alpha"]).mean())
+def test_methods_of_a_panel_have_the_same_splits(results):
+    frame = to_frame([r for r in results if r.run.method != "otf" or r.run.split == 0])
+    name = "Diabetes, gender: PDP"
+    axes = {a.get_title(): a for a in draw_curves(frame, "full", "test").axes}[name]
+    assert "3 splits" in axes.get_xlabel()  # Norm with p = 2 has three of four, which is most
+    assert lines_of(axes, "norm2")
+    assert not lines_of(axes, "otf")  # it has one split of four
+    (line,) = lines_of(axes, "norm")
+    own = frame[(frame["dataset"] == "diabetes") & (frame["protocol"] == "full")]
+    own = own[own["split"] == 0].set_index("alpha")
+    axes = {a.get_title(): a for a in draw_curves(frame, "full", "test", common=True).axes}[name]
+    assert "split 0 alone" in axes.get_xlabel()
+    (free,) = own[own["method"] == "unfair"]["test_auc"]
+    for method in ("norm", "otf"):
+        (line,) = lines_of(axes, method)
+        aucs = own[(own["method"] == method) & (own["notion"] == "pdp")]["test_auc"]
+        np.testing.assert_allclose(line.get_ydata()[1:], aucs.sort_index() - free)
+
+
+def test_a_split_whose_unfair_model_is_almost_fair_does_not_decide_the_share():
+    own = pd.DataFrame({"split": [0, 1, 2], "alpha": 0.5, "x": [0.1, 0.2, 0.1], "y": 0.8})
+    free = pd.DataFrame({"x": [0.4, 0.4, 1e-6], "y": 0.9}, index=[0, 1, 2])
+    found = _relative(own, free, "x", "y")
+    assert found["share"].mean() == pytest.approx(0.4 / 0.8, rel=1e-5)
+    np.testing.assert_allclose(found["gain"], -0.1)
+    # A method that is the unfair model has all of its violation left, without any spread.
+    same = _relative(free.reset_index(names="split").assign(alpha=0.0), free, "x", "y")
+    np.testing.assert_allclose(same["share"], 1)
 
 
 def test_no_ellipse_below_three_splits(results):
@@ -128,9 +154,25 @@ def test_no_ellipse_below_three_splits(results):
 
 def test_the_poster_shows_the_intervals_of_the_comparison(results):
     frame = to_frame(results)
-    left, right = draw_poster(frame).axes
+    left, *right = draw_poster(frame).axes
     table = compare(frame, "full", "test", "otf", ("norm",))
-    rows = [d for d, share in zip(table["difference"], table["share"]) if share == 0.5 and d.splits]
-    drawn = right.containers[0].lines[0].get_xdata()
-    np.testing.assert_allclose(np.asarray(drawn, dtype=float), [d.mean for d in rows])
-    assert len(left.lines) == 3
+    table = table[(table["share"] == 0.5) & (table["attribute"] != "larger")]
+    for axes, notion in zip(right, ("pdp", "peo")):
+        rows = [d for d in table[table["notion"] == notion]["difference"] if d.splits]
+        drawn = axes.containers[0].lines[0].get_xdata()
+        np.testing.assert_allclose(np.asarray(drawn, dtype=float), [d.mean for d in rows])
+    labels = left.get_legend_handles_labels()[1]
+    assert len(labels) == 3
+
+
+@pytest.mark.parametrize(
+    ("gaps", "expected"),
+    [
+        ([0.004, 0.005, 0.006], "better"),
+        ([-0.004, -0.005, -0.006], "worse"),
+        ([-0.1, 0.0, 0.1], "level"),
+        ([0.0003, 0.0004, 0.0005], "level"),  # surely above zero, and below the margin
+    ],
+)
+def test_the_poster_names_a_difference(gaps, expected):
+    assert word(mean_difference(gaps)) == expected

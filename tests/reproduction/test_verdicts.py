@@ -102,7 +102,12 @@ def test_the_published_method_is_judged_by_its_own_runs():
         assert JUDGES[k](evidence, PUBLISHED).word == HOLDS
         assert JUDGES[k](evidence, PAPER).word in (FAILS, MIXED)
     text = page(worse)
-    assert "**Published method**, verdicts on 9 claims: holds 9." in text
+    # One split of the paper's protocol is a hint, four of the full one a verdict.
+    hints = "**Published method**, hints, of fewer than three splits, on 9 claims: holds 9."
+    assert hints in text
+    assert "**Full protocol**, verdicts on 9 claims: holds 9." in text
+    assert "- published method: *holds*; " in text
+    assert "- full protocol: **holds**; " in text
 
 
 def test_splits_that_a_method_was_not_run_on_do_not_count_against_it():

@@ -21,7 +21,7 @@ from otfair.reproduction._frames import BOTH, PANELS, panel_runs, select, shown,
 from otfair.reproduction._plan import VIOLIN_EPSILONS
 from otfair.reproduction._poster import POSTER, draw_poster
 from otfair.reproduction._store import Result
-from otfair.reproduction._styles import LINES, PAIRED, STYLES
+from otfair.reproduction._styles import LINES, STYLES
 from otfair.reproduction._train import POSTPROCESS_EPOCHS, QUANTILES
 
 VIOLINS = {
@@ -32,16 +32,19 @@ VIOLINS = {
 GROUPS = {"Female": "#e69f00", "Male": "#0072b2"}
 
 
-def draw_curves(frame: pd.DataFrame, protocol: str, part: str) -> Figure:
-    """Draw AUC against violation: means over splits, with the ellipse of the mean's one sigma.
+def draw_curves(frame: pd.DataFrame, protocol: str, part: str, common: bool = False) -> Figure:
+    """Draw the AUC that is lost against the violation that is left, as means over splits.
 
-    Where splits differ more than methods, AUC is that above the split's own unfair model.
+    Both are in terms of the unfair model of the same splits. The methods of a panel have the same
+    splits: those that have most of them, or in `common` all methods, on the splits they share.
     """
     frame = select(frame, experiment="curves", protocol=protocol)
     panels = [p for p in PANELS if len(panel_runs(frame, p))]
+    if common:
+        panels = [p for p in panels if unequal(panel_runs(frame, p))]
     columns = min(4, len(panels))
     rows = -(-len(panels) // columns)  # of each notion
-    figure = Figure(figsize=(2.9 * columns + 0.4, 5.0 * rows + 0.5), layout="constrained")
+    figure = Figure(figsize=(2.9 * columns + 0.4, 5.3 * rows + 0.9), layout="constrained")
     grid = figure.subplots(2 * rows, columns, squeeze=False)
     for axes in grid.flat:
         axes.set_axis_off()
@@ -49,72 +52,98 @@ def draw_curves(frame: pd.DataFrame, protocol: str, part: str) -> Figure:
         row, column = divmod(k % len(panels), columns)
         axes = grid[row + rows * (k // len(panels)), column]
         axes.set_axis_on()
-        runs, paired = panel_runs(frame, panel), panel[0] in PAIRED
-        _draw_panel(axes, _paired(runs) if paired else runs, notion, panel[1], part)
+        runs = same_splits(panel_runs(frame, panel), notion, common)
+        _draw_panel(axes, runs, notion, panel[1], part)
         axes.set_title(f"{title(panel, brief=True)}: {notion.upper()}", fontsize=10)
-        what = "share of the unfair model's" if panel[1] == BOTH else notion.upper()
-        axes.set_xlabel(what, fontsize=9)
-        if paired:
-            axes.set_ylabel(f"AUC ({part}) less the unfair model's", fontsize=8)
-        elif not column:
-            axes.set_ylabel(f"AUC ({part})", fontsize=9)
     shown_in = [axes.get_legend_handles_labels() for axes in grid.flat]
     handles = {text: handle for pair in shown_in for handle, text in zip(*pair)}
     figure.legend(
         list(handles.values()), list(handles), loc="outside lower center", ncols=5, frameon=False
     )
-    what = (
-        f"AUC against violation, {part} set, {protocol} protocol; number of splits in each corner"
+    figure.supylabel(f"AUC ({part}) less the unfair model's on the same splits", fontsize=10)
+    whose = {"full": "full protocol", "paper": "the paper's protocol"}[protocol]
+    which = "all methods, on the splits that all of them have" if common else "means over splits"
+    figure.suptitle(
+        f"What fairness costs: {part} people, {whose}, {which}\n"
+        "PDP: violation of demographic parity. PEO: violation of equalized odds. "
+        "Up and to the left is better.",
+        fontsize=10,
     )
-    figure.suptitle(what, fontsize=10)
     return figure
 
 
-def _paired(runs: pd.DataFrame) -> pd.DataFrame:
-    """Subtract from each AUC that of the unfair model of its split."""
-    aucs = ["train_auc", "test_auc"]
-    free = select(runs, method="unfair").set_index("split")[aucs]
-    return runs.assign(**{name: runs[name] - runs["split"].map(free[name]) for name in aucs})
+def _splits(runs: pd.DataFrame, notion: str) -> dict[str, frozenset[int]]:
+    """Return the splits of each method that a panel has."""
+    found = {m: frozenset(shown(runs, m, notion)["split"]) for m in STYLES}
+    return {method: splits for method, splits in found.items() if splits}
+
+
+def unequal(runs: pd.DataFrame) -> bool:
+    """Whether some methods of a panel have fewer splits than others."""
+    return any(len(set(_splits(runs, notion).values())) > 1 for notion in ("pdp", "peo"))
+
+
+def same_splits(runs: pd.DataFrame, notion: str, common: bool = False) -> pd.DataFrame:
+    """Return the runs of methods on the splits they share: of all, or of those that have most.
+
+    A method that has half of the splits or fewer would cut short the others' curves.
+    """
+    splits = _splits(runs, notion)
+    most = 0 if common else max(map(len, splits.values())) / 2
+    kept = {method: own for method, own in splits.items() if len(own) > most}
+    shared = runs["split"].isin(frozenset.intersection(*kept.values()))
+    return runs[shared & runs["method"].isin(list(kept))]
+
+
+def _relative(own: pd.DataFrame, free: pd.DataFrame, x: str, y: str) -> pd.DataFrame:
+    """Return by run the share left and the AUC gained, whose means and covariances are right.
+
+    The share is the ratio of mean violations; a split's part in it is linearised, as a ratio of
+    its own is no number to average where the unfair model is almost fair.
+    """
+    start = own["split"].map(free[x])
+    means = own.assign(start=start).groupby("alpha")[[x, "start"]].transform("mean")
+    ratio = means[x] / means["start"]
+    share = ratio + (own[x] - ratio * start) / means["start"]
+    return pd.DataFrame(
+        {"alpha": own["alpha"], "share": share, "gain": own[y] - own["split"].map(free[y])}
+    )
 
 
 def _draw_panel(axes: Axes, runs: pd.DataFrame, notion: str, attribute: str, part: str) -> None:
     x, y = f"{part}_{notion}_{attribute}", f"{part}_auc"
-    heights: list[float] = []  # without the barycenter's, some of which know nothing any more
+    free = select(runs, method="unfair").set_index("split")
+    heights, widths = [0.0], [1.0]  # without the barycenter's, some of which know nothing any more
     for method, (label, colour, marker) in STYLES.items():
         own = shown(runs, method, notion)
         if own.empty:
             continue
-        means = own.groupby("alpha")[[x, y]].mean()
-        heights += [] if method == "barycenter" else means[y].tolist()
-        path = means
-        if method != "unfair":  # curves begin at the unfair model, as in comparisons
-            path = pd.concat([shown(runs, "unfair", notion).groupby("alpha")[[x, y]].mean(), means])
-        line = LINES.get(method, "")
-        axes.plot(path[x], path[y], line, color=colour, lw=1.2, alpha=0.8)
-        axes.plot(means[x], means[y], line + marker, color=colour, ms=4, lw=1.2, label=label)
+        own = _relative(own, free, x, y)
+        means = own.groupby("alpha")[["share", "gain"]].mean()
+        if method != "barycenter":
+            heights += means["gain"].tolist()
+            widths += means["share"].tolist()
+        path = np.vstack([(1.0, 0.0), means])  # begins at the unfair model, as in comparisons
+        axes.plot(
+            *path.T, LINES.get(method, "") + marker, color=colour, ms=4, lw=1.2, label=label,
+            zorder=3 if method == "unfair" else 2, markevery=slice(1, None),
+        )  # fmt: skip
         for _, group in own.groupby("alpha"):
             if len(group) >= INTERVAL:
-                axes.add_patch(_ellipse(group[x].to_numpy(), group[y].to_numpy(), colour))
-    counts = shown_splits(runs, notion)
-    splits = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else f"{max(counts)}"
-    axes.text(0.98, 0.03, splits, transform=axes.transAxes, ha="right", fontsize=7)
-    axes.margins(0.08)
+                axes.add_patch(
+                    _ellipse(group["share"].to_numpy(), group["gain"].to_numpy(), colour)
+                )
+    splits = f"{len(free)} splits" if len(free) > 1 else f"split {free.index[0]} alone"
+    whole = "" if attribute == BOTH else f" (100%: {free[x].mean():.3f})"
+    unfair = f"{splits}; unfair model: AUC {free[y].mean():.3f}"
+    axes.set_xlabel(f"share of {notion.upper()} that is left{whole}\n{unfair}", fontsize=8)
+    reach = max(np.ptp(heights), 1e-3)
+    axes.set_ylim(min(heights) - 0.15 * reach, max(heights) + 0.15 * reach)
+    axes.set_xlim(0, 1.08 * max(widths))
+    axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    axes.locator_params(nbins=5)
     axes.tick_params(labelsize=8)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_xlim(left=0)
-    axes.locator_params(axis="x", nbins=5)
-    if heights:
-        reach = max(np.ptp(heights), 1e-3)
-        low, high = axes.get_ylim()
-        axes.set_ylim(
-            max(low, min(heights) - 0.5 * reach), min(high, max(heights) + max(0.15 * reach, 2e-3))
-        )
-
-
-def shown_splits(runs: pd.DataFrame, notion: str) -> set[int]:
-    """Return in how many splits the methods of a panel were run."""
-    counts = {shown(runs, method, notion)["split"].nunique() for method in STYLES}
-    return counts - {0} or {0}
 
 
 def _ellipse(x: np.ndarray, y: np.ndarray, colour: str) -> Ellipse:
@@ -143,15 +172,20 @@ def draw_postprocess(frame: pd.DataFrame) -> Figure:
     }
     adjusted.set_yscale("log")
     _band(adjusted, epochs, series["adjusted"], "#2f6db5", "adjusted")
-    adjusted.set(xlabel="epoch", ylabel="adjusted cost per person (mean over batches)")
+    adjusted.set(xlabel="epoch", ylabel="adjusted cost per person")
     for name, colour in {"smooth": "#d9822b", "relaxed": "#7b5ea7"}.items():
         _band(costs, epochs, series[name], colour, name)
-    costs.set(xlabel="epoch", ylabel="cost per person (mean over batches)")
+    costs.set(xlabel="epoch", ylabel="cost per person")
     costs.legend(frameon=False)
     _band(violation, epochs, series["pdp"], "#2f6db5", "PDP violation")
     violation.set(xlabel="epoch", ylabel="PDP violation (train)", ylim=(0, None))
-    violation.text(POSTPROCESS_EPOCHS + 1.5, 0.15, "penalty alone from here", fontsize=8)
-    figure.suptitle(f"Post-processing: mean and one sigma of {len(runs)} seeds", fontsize=10)
+    violation.text(POSTPROCESS_EPOCHS + 1.5, 0.15, "OTF alone from here", fontsize=8)
+    figure.suptitle(
+        f"Adult by sex, the paper's protocol: {POSTPROCESS_EPOCHS} epochs of cross-entropy, then "
+        f"{POSTPROCESS_EPOCHS} of OTF alone; mean and one sigma of {len(runs)} seeds "
+        "(costs: mean over batches)",
+        fontsize=10,
+    )
     for axes in (adjusted, costs, violation):
         axes.axvline(POSTPROCESS_EPOCHS + 0.5, color="#8a94a0", lw=1, ls="--")
         axes.spines[["top", "right"]].set_visible(False)
@@ -184,7 +218,10 @@ def draw_violins(frame: pd.DataFrame) -> Figure:
         axes.set_title(f"alpha {alpha:g}", fontsize=9)
     for axes, epsilon in zip(grid[:, 0], VIOLIN_EPSILONS):
         axes.set_ylabel(f"epsilon {epsilon:g}\nscore", fontsize=9)
-    figure.suptitle("Scores of women (left, orange) and men (right, blue)", fontsize=10)
+    figure.suptitle(
+        "Scores of women (left, orange) and men (right, blue) on Adult, split 0; dashes: quartiles",
+        fontsize=10,
+    )
     return figure
 
 
@@ -208,7 +245,8 @@ Drawing = tuple[str, Callable[[], Figure]]  # the caption of a figure, and what 
 def drawings(frame: pd.DataFrame) -> dict[str, Drawing]:
     """Return the figures that the results allow, by name."""
     found: dict[str, Drawing] = {}
-    if len(select(frame, experiment="curves", protocol="full", method="otf", notion="peo")):
+    adult = select(frame, experiment="curves", protocol="full", dataset="adult", notion="peo")
+    if {"otf", "norm"} <= set(adult["method"]):
         found["poster"] = POSTER, partial(draw_poster, frame)
     for protocol, whose in (("full", "Full protocol"), ("paper", "The paper's protocol")):
         own = select(frame, experiment="curves", protocol=protocol)
@@ -216,13 +254,19 @@ def drawings(frame: pd.DataFrame) -> dict[str, Drawing]:
             for part in ("test", "train"):
                 draw = partial(draw_curves, frame, protocol, part)
                 found[f"curves_{protocol}_{part}"] = f"{whose}, {part} set", draw
+            if any(unequal(panel_runs(own, panel)) for panel in PANELS):
+                caption = f"{whose}, test set: all methods, on the splits that all of them have"
+                draw = partial(draw_curves, frame, protocol, "test", common=True)
+                found[f"curves_{protocol}_common"] = caption, draw
     if len(select(frame, experiment="postprocess", protocol="paper")):
-        caption = "Post-processing: nothing but cross-entropy, then nothing but OTF"
+        caption = (
+            "Post-processing, the paper's protocol: nothing but cross-entropy, then nothing but OTF"
+        )
         found["postprocess"] = caption, partial(draw_postprocess, frame)
     for name, (protocol, method, whose) in VIOLINS.items():
         runs = select(frame, experiment="epsilon", split=0, protocol=protocol, method=method)
         if len(runs):
-            caption = f"Scores by smoothing and strength, {whose}"
+            caption = f"Scores by smoothing and strength, {whose}; dashes are quartiles"
             found[name] = caption, partial(draw_violins, runs)
     return found
 

@@ -25,6 +25,7 @@ PANELS: tuple[Panel, ...] = tuple(
 )
 PANEL_OF = {panel[:2]: panel for panel in PANELS}
 TITLES = {BOTH: "larger share of sex and race", LARGER: "larger violation of sex and race"}
+BRIEF = {BOTH: "larger share", LARGER: "larger violation", "age_binned": "age group"}  # in figures
 
 
 @dataclass(frozen=True)
@@ -90,5 +91,5 @@ def shown(runs: pd.DataFrame, method: str, notion: str) -> pd.DataFrame:
 
 def title(panel: Panel, brief: bool = False) -> str:
     """Name a panel."""
-    attribute = TITLES.get(panel[1], panel[1])
-    return f"{panel[0].capitalize()}, {attribute.split(' of ')[0] if brief else attribute}"
+    attribute = (BRIEF if brief else TITLES).get(panel[1], panel[1])
+    return f"{panel[0].capitalize()}, {attribute}"

@@ -85,6 +85,7 @@ def page(results: list[Result], figures: str = ".") -> str:
         multiplicity=multiplicity(evidence),
         others=_against(frame, {"otf": ("norm2", "correlation")}, ("full",)),
         commits=_commits(results),
+        unnamed=any("commit" not in r.versions for r in results),
         counts=_counts(frame),
         commands=_commands(frame),
         scales=OTF_SCALE,

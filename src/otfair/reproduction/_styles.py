@@ -16,5 +16,3 @@ LINES = {
     "barycenter": ":", "norm": "--", "norm2": "--", "correlation": ":", "otf": "-",
     "otf_attributes": "-", "coordinate": "-.",
 }  # fmt: skip
-# Splits differ more than methods do: drawn is AUC less that of the unfair model of the split.
-PAIRED = {"bank", "diabetes"}

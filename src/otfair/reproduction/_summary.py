@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 
 import pandas as pd
@@ -36,12 +35,18 @@ def multiplicity(evidence: Evidence) -> str:
 
 def _verdicts(claims: Mapping[str, Mapping[str, Verdict]]) -> Iterator[str]:
     for setup in SETUPS:
-        words = Counter(v[setup.name].word for v in claims.values() if setup.name in v)
-        said = [f"{word} {words[word]}" for word in WORDS if words[word]]
+        found = [v[setup.name] for v in claims.values() if setup.name in v]
+        found = [v for v in found if v.word in WORDS]
+        said = []
+        for called, own in (
+            ("verdicts", [v.word for v in found if v.sure]),
+            ("hints, of fewer than three splits,", [v.word for v in found if not v.sure]),
+        ):
+            if own:
+                words = ", ".join(f"{word} {own.count(word)}" for word in WORDS if word in own)
+                said.append(f"{called} on {len(own)} claim{'s' * (len(own) > 1)}: {words}")
         if said:
-            judged = sum(words[word] for word in WORDS)
-            title = setup.title[0].upper() + setup.title[1:]
-            yield f"**{title}**, verdicts on {judged} claims: {', '.join(said)}."
+            yield f"**{setup.title[0].upper()}{setup.title[1:]}**, {'; '.join(said)}."
 
 
 def _lines(frame: pd.DataFrame, evidence: Evidence) -> Iterator[str]:
@@ -56,14 +61,15 @@ def _lines(frame: pd.DataFrame, evidence: Evidence) -> Iterator[str]:
     sex, race = (_found(full, a, "pdp", "norm") for a in ("sex", "race"))
     if sex and race:
         yield (
-            "OTF as in the paper is one cost for all attributes, and hears sex before race on "
-            f"Adult: against Norm for PDP its AUC is {sex} by sex and {race} by race."
+            "OTF as in the paper is one cost for all attributes, and on Adult it lowers the "
+            "violation by sex before that by race: for PDP its AUC less that of Norm is "
+            f"{sex} by sex and {race} by race."
         )
     pdp, peo = (_found(by_attribute, BOTH, notion, "norm") for notion in ("pdp", "peo"))
     if pdp and peo:
         yield (
-            f"One cost for each attribute hears both: by the larger share of the two it is {pdp} "
-            f"for PDP and {peo} for PEO."
+            "One cost for each attribute lowers both alike: where the larger of the two shares "
+            f"that are left is one half, it is {pdp} for PDP and {peo} for PEO."
         )
     raw, ours = (_found(table, LARGER, "peo", "norm") for table in (full, by_attribute))
     if raw and ours:
