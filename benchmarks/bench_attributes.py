@@ -2,13 +2,14 @@
 
     python benchmarks/bench_attributes.py adult:sex,race synthetic:sex,origin -o attributes.csv
     python benchmarks/bench_attributes.py diabetes:race --methods people groups -o attributes.csv
-    python benchmarks/bench_attributes.py -o attributes.csv            (the table of what is there)
+    python docs/training.py                        (the tables of what is in benchmarks/)
 
 A *share* is what a model leaves of the violation that the unfair model has on the training people:
 of each attribute, or with one attribute of each of its groups. Each method is trained along a path
-of strengths, refined until two neighbours enclose each target closely; AUC is interpolated between
-them. Every table is split 80/20 by the seeds; a sensitive column that is a feature is taken out of
-the features. A path is a few rows of the CSV, and one that is there is not trained again.
+of strengths, refined until two neighbours enclose each target closely, so that AUC can be
+interpolated between them. Every table is split 80/20 by the seeds; a sensitive column that is a
+feature is taken out of the features. A path is a few rows of the CSV, and one that is there is not
+trained again.
 """
 
 from __future__ import annotations
@@ -127,34 +128,9 @@ def equal_pull(notion: str, free: otfair.OTFClassifier, X, y, S) -> dict[str, fl
     return dict(loss.balances)
 
 
-def at(curve: pd.DataFrame, target: float) -> pd.Series:
-    """Interpolate AUC at a share, between the two neighbours along the path."""
-    curve = curve.sort_values("alpha").reset_index(drop=True)
-    for (_, low), (_, high) in pairwise(curve.iterrows()):
-        if low["share"] >= target > high["share"]:
-            t = (low["share"] - target) / (low["share"] - high["share"])
-            return (1 - t) * low[["train_auc", "test_auc"]] + t * high[["train_auc", "test_auc"]]
-    return pd.Series({"train_auc": np.nan, "test_auc": np.nan})
-
-
-def summary(rows: pd.DataFrame) -> pd.DataFrame:
-    """AUC at each share, train and test, means over splits."""
-    out = []
-    for key, curve in rows.groupby(KEY):
-        for share in SHARES:
-            out.append(dict(zip(KEY, key)) | {"share": share} | at(curve, share).to_dict())
-    kept = ["table", "people", "notion", "method"]
-    found = pd.DataFrame(out).groupby([*kept, "share"])[["train_auc", "test_auc"]]
-    mean = found.mean().unstack("share")[
-        [(p, s) for p in ("train_auc", "test_auc") for s in SHARES]
-    ]
-    mean["splits", ""] = rows.groupby(kept)["split"].nunique()
-    return mean.round(4)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("tables", nargs="*", metavar="DATASET:COLUMN,...")
+    parser.add_argument("tables", nargs="+", metavar="DATASET:COLUMN,...")
     parser.add_argument("--notions", nargs="+", choices=NOTIONS, default=list(NOTIONS))
     compared = ["norm", "people", "attributes"]
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=compared)
@@ -175,10 +151,6 @@ def main() -> None:
         made = pd.DataFrame([dict(zip(KEY, key)) | row for row in path(table, notion, method)])
         rows = made if rows.empty else pd.concat([rows, made], ignore_index=True)
         rows.to_csv(chosen.output, index=False)
-    with pd.option_context(
-        "display.width", 200, "display.max_columns", 20, "display.max_rows", 500
-    ):
-        print(summary(rows))
 
 
 if __name__ == "__main__":

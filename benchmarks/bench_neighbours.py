@@ -1,11 +1,12 @@
-"""At equal violation, who treats people alike who are alike? A table of OTF, Norm and Correlation.
+"""At equal violation, who treats people alike who are alike? Runs of OTF, Norm and Correlation.
 
 Models are trained on some people of a table and judged by others: violation, AUC and the gap in
 score between neighbours of different groups (`neighbour_gap`). Strengths about the middle are
-trained, and figures are read off where half of the unfair model's violation is left, by linear
-interpolation. Rows are kept in a CSV as they are made; what is there is not made again.
+trained; docs/metrics.py reads figures off where half of the unfair model's violation is left. Rows
+are kept in a CSV as they are made; what is there is not made again.
 
   python benchmarks/bench_neighbours.py --splits 3 -o benchmarks/neighbours.csv
+  python docs/metrics.py
 """
 
 from __future__ import annotations
@@ -53,7 +54,6 @@ def main() -> None:
                     options.output, mode="a", index=False, header=not options.output.is_file()
                 )
                 print(*key.values(), flush=True)
-    print(table(pd.read_csv(options.output)).to_string(index=False))
 
 
 def split_table(name: str, split: int, people: int):
@@ -86,37 +86,6 @@ def measure(fit, test, notion: str, penalty: str) -> list[dict[str, float]]:
         }
         out.append({k: round(float(v), 5) for k, v in row.items()})
     return out
-
-
-def table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return gap, AUC and spread of scores at half of the unfair model's violation.
-
-    Means are over the splits in which all penalties come down to it, so that they can be compared.
-    """
-    found = pd.DataFrame(
-        [dict(zip(KEY, key)) | at_half(path) for key, path in rows.groupby(KEY, sort=False)]
-    )
-    split = ["dataset", "notion", "split"]
-    reached = found.groupby(split)["gap"].transform(lambda gaps: gaps.notna().all())
-    means = found[reached].groupby(["dataset", "notion", "penalty"], sort=False)
-    out = means[["unfair gap", "gap", "auc", "spread"]].mean().round(4)
-    return out.assign(splits=means.size()).reset_index()
-
-
-def at_half(path: pd.DataFrame) -> dict[str, float]:
-    """Return the figures of one penalty where half of the violation is left; NaN if it never is."""
-    path = path.sort_values("alpha")
-    x, names = path["violation"].to_numpy(), ("gap", "auc", "spread")
-    row = {"unfair gap": float(path["gap"].iloc[0])}
-    below = np.flatnonzero(x <= 0.5 * x[0])
-    if not len(below):
-        return row | dict.fromkeys(names, np.nan)
-    j = int(below[0])
-    t = (x[j - 1] - 0.5 * x[0]) / (x[j - 1] - x[j])
-    ends = path.iloc[[j - 1, j]]
-    return row | {
-        name: float((1 - t) * ends[name].iloc[0] + t * ends[name].iloc[1]) for name in names
-    }
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Fair boosted trees against their peers: AUC and violation on test people, five splits.
 
-    python benchmarks/compare_boosting.py run adult bank
-    python benchmarks/compare_boosting.py show --figure docs/_static/boosting.png
+    python benchmarks/compare_boosting.py adult bank
+    python docs/boosting.py                          (tables and figure)
 
 Every table is split 80/20 by the seeds 0 to 4. The booster is XGBoost with 150 rounds of depth 4,
 for all: alone, with OTF and with Norm in our objective; OTF's logistic regression is there for
@@ -21,8 +21,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from matplotlib.figure import Figure
-from scipy import stats
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
@@ -35,7 +33,6 @@ ALPHAS = (0.3, 0.6, 0.8, 0.9, 0.95, 0.98, 0.995)
 NORM_ALPHAS = tuple(sorted((*ALPHAS, 0.35, 0.4, 0.45, 0.5, 0.55)))
 SPLITS = 5
 BOOSTER: dict[str, Any] = {"n_estimators": 150, "max_depth": 4, "learning_rate": 0.1, "n_jobs": 1}
-TARGETS = (0.05, 0.03, 0.01)
 RESULTS = Path("benchmarks/boosting.csv")
 
 
@@ -127,118 +124,14 @@ def run(names: list[str], people: int, output: Path) -> None:
                     print(f"{name} {seed} {short} {method}: {spent:.0f} s", flush=True)
 
 
-def finished(results: pd.DataFrame) -> pd.DataFrame:
-    """Keep the splits that all methods finished."""
-    methods = results.groupby(["dataset", "notion", "seed"])["method"].transform("nunique")
-    return results[methods == len(METHODS)]
-
-
-def curves(results: pd.DataFrame) -> pd.DataFrame:
-    """Mean over splits; the free booster begins boosted curves."""
-    keys = ["dataset", "notion", "method", "setting"]
-    mean = results.groupby(keys, sort=False)[["auc", "pdp", "peo"]].mean().reset_index()
-    alone = mean[mean["method"] == "XGBoost"]
-    starts = [alone.assign(method=m) for m in ("XGBoost, OTF", "XGBoost, Norm")]
-    return pd.concat([mean, *starts]).sort_values(keys)
-
-
-def at_most(curve: pd.DataFrame, column: str, target: float) -> float:
-    """Best AUC at a violation of at most the target, between the points of a curve."""
-    v, auc = curve[column].to_numpy(), curve["auc"].to_numpy()
-    found = list(auc[v <= target])
-    for k in range(len(v) - 1):
-        if (v[k] - target) * (v[k + 1] - target) < 0:
-            t = (v[k] - target) / (v[k] - v[k + 1])
-            found.append((1 - t) * auc[k] + t * auc[k + 1])
-    return max(found, default=np.nan)
-
-
-def lead(results: pd.DataFrame, other: str, column: str, target: float) -> str:
-    """Mean over splits of OTF's lead at a violation of at most the target, 95 % interval, splits.
-
-    Only splits count in which both curves come so low.
-    """
-    gaps = []
-    for _, split in results.groupby("seed"):
-        curve = curves(split)
-        own, peer = (
-            at_most(curve[curve["method"] == method], column, target)
-            for method in ("XGBoost, OTF", other)
-        )
-        gaps += [] if np.isnan(own - peer) else [own - peer]
-    if len(gaps) < 3:
-        return "-"
-    reach = stats.t.ppf(0.975, len(gaps) - 1) * np.std(gaps, ddof=1) / np.sqrt(len(gaps))
-    return f"{np.mean(gaps):+.4f} +- {reach:.4f} ({len(gaps)})"
-
-
-def show(path: Path, figure: Path | None) -> None:
-    results = finished(pd.read_csv(path))
-    mean = curves(results)
-    counts = results.groupby(["dataset", "notion", "method"])["seed"].nunique().unstack()
-    print(counts.to_string(), "\n")
-    print("| | method | unfairest: AUC at violation | " + " | ".join(map(str, TARGETS)) + " |")
-    print("|---" * (3 + len(TARGETS)) + "|")
-    for (name, short), part in mean.groupby(["dataset", "notion"]):
-        for method in METHODS:
-            curve = part[part["method"] == method]
-            if not len(curve):
-                continue
-            worst = curve.loc[curve[short].idxmax()]
-            cells = [at_most(curve, short, target) for target in TARGETS]
-            text = " | ".join("-" if np.isnan(c) else f"{c:.4f}" for c in cells)
-            print(
-                f"| {name.title()}, {short.upper()} | {method} | {worst['auc']:.4f} at "
-                f"{worst[short]:.3f} | {text} |"
-            )
-    print("\nOTF's lead in AUC, split by split: mean, 95 % interval, splits that come so low")
-    print("| | over | " + " | ".join(map(str, TARGETS)) + " |")
-    print("|---" * (2 + len(TARGETS)) + "|")
-    for (name, short), part in results.groupby(["dataset", "notion"]):
-        for other in ("XGBoost, Norm", "logistic, OTF"):
-            cells = " | ".join(lead(part, other, short, target) for target in TARGETS)
-            print(f"| {name.title()}, {short.upper()} | {other} | {cells} |")
-    if figure is not None:
-        draw(mean, figure)
-
-
-def draw(mean: pd.DataFrame, path: Path) -> None:
-    figure = Figure(figsize=(9, 6.5), layout="constrained")
-    axes = figure.subplots(2, 2)
-    marks = dict(zip(METHODS, ("*", "o", "s", "^")))
-    for row, name in zip(axes, COLUMNS):
-        for axis, short in zip(row, NOTIONS):
-            for k, method in enumerate(METHODS):
-                part = (mean["dataset"] == name) & (mean["notion"] == short)
-                curve = mean[part & (mean["method"] == method)]
-                line = "" if method == "XGBoost" else "-"
-                axis.plot(
-                    curve[short], curve["auc"], line + marks[method],
-                    color=f"C{k}", label=method, ms=5, lw=1.3,
-                )  # fmt: skip
-            axis.set(title=f"{name.title()}, {short.upper()}", xlabel="violation", ylabel="AUC")
-            axis.spines[["top", "right"]].set_visible(False)
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
-    figure.savefig(path, dpi=90)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    commands = parser.add_subparsers(dest="command", required=True)
-    running = commands.add_parser("run")
-    running.add_argument("datasets", nargs="+", choices=COLUMNS)
-    running.add_argument("--people", type=int, default=10**6, help="to train on, at most")
-    running.add_argument("-o", "--output", type=Path, default=RESULTS)
-    showing = commands.add_parser("show")
-    showing.add_argument("results", type=Path, nargs="?", default=RESULTS)
-    showing.add_argument("--figure", type=Path)
+    parser.add_argument("datasets", nargs="+", choices=COLUMNS)
+    parser.add_argument("--people", type=int, default=10**6, help="to train on, at most")
+    parser.add_argument("-o", "--output", type=Path, default=RESULTS)
     chosen = parser.parse_args()
-    if chosen.command == "show":
-        show(chosen.results, chosen.figure)
-    else:
-        torch.set_num_threads(1)
-        run(chosen.datasets, chosen.people, chosen.output)
+    torch.set_num_threads(1)
+    run(chosen.datasets, chosen.people, chosen.output)
 
 
 if __name__ == "__main__":

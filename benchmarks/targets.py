@@ -4,6 +4,7 @@ Models are trained on n people of a table (or on 80 % of it) and judged by all t
 for the population, and by a sample of a third as many new people as there were in training.
 
   python benchmarks/targets.py adult:sex dutch:sex bank:age_binned -n 1000 5000 0 > targets.csv
+  python docs/training.py                        (the table of what is in benchmarks/)
 """
 
 from __future__ import annotations

@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import re
-import sys
-from pathlib import Path
+from itertools import product
 
 import numpy as np
 import pandas as pd
-
-DOCS = Path(__file__).parent
-sys.path.insert(0, str(DOCS))
-
-from benchmark_page import figures  # noqa: E402
-from benchmark_page import networks as nets  # noqa: E402
-from benchmark_page import runs as data  # noqa: E402
-from benchmark_page.runs import METHODS, NOTIONS, ODDS, PARITY, number, of, shown  # noqa: E402
+from benchmark_page import figures
+from benchmark_page import networks as nets
+from benchmark_page import runs as data
+from benchmark_page.runs import METHODS, NOTIONS, ODDS, PARITY, of
+from pages import DOCS, fill, mean_and_reach, number, shown, table
 
 PAGE, TREES = DOCS / "benchmarks.md", DOCS / "boosting.md"
+SHARED = ("posts leads", "posts both")  # with the page on trees
 ADULT, ACS = "adult_all/sex", "acs_part/sex"
 SMALL = {"compas/race": "COMPAS", "law/race": "Law", "german/sex": "German"}
 BASES = {"logistic": "logistic regression", "boosted": "XGBoost"}
 PANELS = [(base, notion) for notion in NOTIONS for base in BASES]
 PEERS = ("linear_post", "oxonfair", "reduction", "thresholds", "error_parity")
 QUOTED = ("0.1", "0.06", "0.02", "0.01", "0.001")  # alphas of LinearPost whose figures are shown
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    """Return a table in Markdown."""
-    lines = ["| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *rows)]
-    return "\n".join(lines)
 
 
 def pair(found: pd.DataFrame) -> str:
@@ -77,30 +67,71 @@ def leads(panels: dict[str, pd.DataFrame], ours: str, peers: list[str]) -> str:
     return table(["ahead of", *panels], rows)
 
 
-def costs(part: pd.DataFrame) -> str:
-    """Return what methods take: seconds of processor, the attribute, chance."""
+def costs(panels: dict[str, pd.DataFrame]) -> str:
+    """Return what methods take: the attribute, chance, seconds of training and of predicting."""
     rows = []
-    free = part[part["method"] == "free"]
-    rows.append(
-        ["no limit", "no", "yes", duration(free["train"].mean()), duration(free["predict"].mean())]
-    )
-    for name, method in METHODS.items():
-        found = part[part["method"] == name]
-        if not len(found):
-            continue
-        train, predict = (found[c].mean() for c in ("train", "predict"))
-        rows.append(
-            [method.title, "**yes**" if method.attribute else "no", method.rule,
-             duration(train), duration(predict)]
-        )  # fmt: skip
-    return table(
-        ["", "attribute needed to predict", "deterministic", "to train", "to predict"], rows
-    )
+    for name, title, attribute, rule in (
+        ("free", "no limit", False, "yes"),
+        *((k, m.title, m.attribute, m.rule) for k, m in METHODS.items()),
+    ):
+        found = [part[part["method"] == name] for part in panels.values()]
+        cells = [" + ".join(duration(own[c].mean()) for c in ("train", "predict")) for own in found]
+        rows.append([title, "**yes**" if attribute else "no", rule, *cells])
+    return table(["", "attribute needed to predict", "deterministic", *panels], rows)
+
+
+def by_base(panels: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Return the runs of panels together, by classifier."""
+    return {
+        title: pd.concat([part for key, part in panels.items() if title in key])
+        for title in BASES.values()
+    }
 
 
 def duration(seconds: float) -> str:
     """Return a time in the unit that suits it."""
     return f"{1e3 * seconds:.2g} ms" if seconds < 0.1 else f"{seconds:.2g} s"
+
+
+def at_most(gap: float, mean: pd.DataFrame) -> str:
+    """Return the accuracy of a curve at a gap; if it never has so large a one, at its largest."""
+    largest = mean.iloc[-1]
+    if gap > largest["gap"] + data.NEAR:
+        return f"{number(largest['accuracy'])}, gap {number(largest['gap'], 3)}"
+    found = data.at(gap, mean)
+    return "-" if np.isnan(found) else number(found)
+
+
+def aim(panels: dict[str, pd.DataFrame]) -> str:
+    """Say at how many settings of peers that do without the attribute ours is not below."""
+    level, total, below = 0, 0, []
+    for peer in PEERS:
+        if METHODS[peer].attribute:
+            continue
+        for where, part in panels.items():
+            found = data.lead(part, "plain", peer).settings
+            behind = int((found <= -data.LEVEL).sum())
+            level, total = level + len(found) - behind, total + len(found)
+            if behind:
+                below.append(f"{METHODS[peer].title} at {behind} of {len(found)} ({where})")
+    missed = f"; below {', '.join(below)}" if below else ""
+    return f"met at {level} of {total} settings of theirs{missed}"
+
+
+def several(*tables: tuple[dict[str, pd.DataFrame], str, tuple[str, ...]]) -> str:
+    """Say how many of the leads' intervals leave out zero, and how many would by chance."""
+    reached = []
+    for panels, ours, peers in tables:
+        for part, peer in product(panels.values(), peers):
+            own = "attribute" if METHODS[peer].attribute else ours
+            values = data.lead(part, own, peer).values
+            if len(values) > 1:
+                mean, reach = mean_and_reach(values)
+                reached.append(abs(mean) > reach)
+    return (
+        f"Of the {len(reached)} intervals of leads on this page {sum(reached)} leave out zero, "
+        f"where about {len(reached) / 20:.0f} would by chance: no single lead is proof."
+    )
 
 
 def quoted(runs: pd.DataFrame) -> str:
@@ -114,8 +145,7 @@ def quoted(runs: pd.DataFrame) -> str:
         for row in own.itertuples():
             if f"{float(row.setting):g}" not in QUOTED:
                 continue
-            cells = [data.at(row.gap, data.curve(part, m)) for m in ("plain", "on_top")]
-            cells = ["-" if np.isnan(c) else number(c) for c in cells]
+            cells = [at_most(row.gap, data.curve(part, m)) for m in ("plain", "on_top")]
             rows.append([name, number(row.gap, 3), number(row.accuracy), *cells])
             name = ""
     head = ["", "gap, as published", "LinearPost, as published", "FairDecisions, no margin"]
@@ -147,12 +177,7 @@ def lowest(runs: pd.DataFrame) -> str:
 
 def everywhere(panels: dict[str, pd.DataFrame], ours: str, peer: str) -> str:
     """Say how ours stands to a peer in each panel, panels of one answer together."""
-    places: dict[str, list[str]] = {}
-    for name, part in panels.items():
-        places.setdefault(data.lead(part, ours, peer).word, []).append(name)
-    if len(places) == 1:
-        return next(iter(places)) + " everywhere"
-    return "; ".join(f"{word} ({', '.join(own)})" for word, own in places.items())
+    return data.together({k: data.lead(part, ours, peer).word for k, part in panels.items()})
 
 
 def summary(runs: pd.DataFrame, trained: pd.DataFrame) -> str:
@@ -163,8 +188,14 @@ def summary(runs: pd.DataFrame, trained: pd.DataFrame) -> str:
         for b, n in PANELS
     }
     acs = {short[n]: of(runs, ACS, "boosted", n) for n in NOTIONS}
-    small = {title: of(runs, name, "logistic", PARITY) for name, title in SMALL.items()}
+    small = {
+        f"{title} by {'trees' if b == 'boosted' else b}": of(runs, name, b, PARITY)
+        for name, title in SMALL.items() for b in BASES
+    }  # fmt: skip
     lines = {
+        "Aim on Adult, at or above every entry that does without the attribute, at every gap": aim(
+            adult
+        ),
         "Adult, `FairDecisions` against LinearPost's own code": everywhere(
             adult, "plain", "linear_post"
         ),
@@ -204,13 +235,20 @@ def made(runs: pd.DataFrame, trained: pd.DataFrame) -> dict[str, str]:
         "adult on top": leads(adult, "on_top", ["plain", "otf", *PEERS[:3]]),
         "adult published": quoted(runs),
         "adult lowest": lowest(runs),
-        "adult costs": costs(pd.concat([p for k, p in adult.items() if "XGBoost" in k])),
+        "adult costs": costs(by_base(adult)),
         "posts leads": leads(posts, "plain", ["otf", "reduction", "linear_post", "oxonfair"]),
         "posts both": leads(posts, "on_top", ["plain"]),
         "posts aware": leads(posts, "plain", ["thresholds", "error_parity"]),
-        "posts costs": costs(pd.concat(posts.values())),
+        "posts costs": costs({BASES["boosted"]: pd.concat(posts.values())}),
         "small leads": leads(small, "plain", ["otf", *PEERS]),
-        "small costs": costs(small[f"Law, {BASES['boosted']}"]),
+        "small costs": costs(small),
+        "several": several(
+            (adult, "plain", PEERS),
+            (adult, "on_top", ("plain", "otf", *PEERS[:3])),
+            (posts, "plain", ("otf", *PEERS)),
+            (posts, "on_top", ("plain",)),
+            (small, "plain", ("otf", *PEERS)),
+        ),
         **nets.made(trained),
     }
     for (base, notion), part in zip(PANELS, adult.values()):
@@ -243,23 +281,12 @@ def spans(panels: dict[str, pd.DataFrame]) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
-def filled(page: str, parts: dict[str, str], name: str) -> str:
-    """Return the page with its tables made anew."""
-    for key, text in parts.items():
-        mark = re.compile(rf"(<!-- {key} -->\n)(?:(?!<!--).)*(<!-- end -->)", re.DOTALL)
-        if len(mark.findall(page)) != 1:
-            raise ValueError(f"{name} must have one place for {key!r}: <!-- {key} --> <!-- end -->")
-        page = mark.sub(lambda found, text=text: f"{found[1]}{text}\n{found[2]}", page)
-    return page
-
-
 def main() -> None:
     """Fill the pages, and draw the figures."""
     runs, trained = data.decisions(), data.networks()
     parts = made(runs, trained)
-    PAGE.write_text(filled(PAGE.read_text("utf-8"), parts, PAGE.name), "utf-8")
-    shared = {"posts leads": parts["posts leads"], "posts both": parts["posts both"]}
-    TREES.write_text(filled(TREES.read_text("utf-8"), shared, TREES.name), "utf-8")
+    fill(PAGE, parts)
+    fill(TREES, {name: parts[name] for name in SHARED})
     adult = {f"{BASES[b]}, {NOTIONS[n]}": (of(runs, ADULT, b, n), b, n) for b, n in PANELS}
     figures.adult(adult).savefig(DOCS / "_static" / "benchmarks_adult.png", dpi=110)
     posts = {NOTIONS[n]: of(runs, ACS, "boosted", n) for n in NOTIONS}

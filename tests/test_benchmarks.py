@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from page_scripts import block, script
+from pages import filled
 
 ROOT = Path(__file__).parents[1]
 WORDS = 10  # lines of the summary, at most
@@ -17,14 +17,7 @@ WORDS = 10  # lines of the summary, at most
 
 @pytest.fixture(scope="module")
 def page():
-    path = list(sys.path)
-    spec = importlib.util.spec_from_file_location("benchmarks_page", ROOT / "docs/benchmarks.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)  # which looks for its parts beside itself
-    sys.path[:] = path
-    return module
+    return script("benchmarks")
 
 
 @pytest.fixture(scope="module")
@@ -32,20 +25,14 @@ def parts(page):
     return page.made(page.data.decisions(), page.data.networks())
 
 
-def block(text: str, name: str) -> str:
-    found = re.search(rf"<!-- {re.escape(name)} -->\n(.*?)\n<!-- end -->", text, re.DOTALL)
-    assert found is not None, name
-    return found[1]
-
-
 def test_the_page_is_what_the_runs_say(page, parts):
     text = page.PAGE.read_text("utf-8")
-    assert page.filled(text, parts, "benchmarks.md") == text
+    assert filled(text, parts, "benchmarks.md") == text
 
 
 def test_the_page_on_trees_shows_the_same_comparison(page, parts):
     text = page.TREES.read_text("utf-8")
-    for name in ("posts leads", "posts both"):
+    for name in page.SHARED:
         assert block(text, name) == parts[name]
 
 
@@ -135,7 +122,14 @@ def test_a_lead_is_zero_against_oneself_and_what_was_added_against_others(page):
     assert page.data.lead(noisy, "plain", "peer").word == "not told apart"
 
 
-def test_intervals_allow_for_splits_that_share_people(page):
-    mean, reach = page.data.mean_and_reach(np.array([1.0, 2.0, 3.0]))
-    assert mean == 2
-    assert reach == pytest.approx(4.302653 * np.sqrt(1 / 3 + 3 / 7))  # t of two degrees, 97.5 %
+def test_a_setting_that_the_peers_own_beats_is_no_lead_of_ours(page):
+    rows = [
+        {"method": m, "setting": s, "seed": k, "gap": g, "accuracy": a}
+        for k in range(3)
+        for m, s, g, a in (
+            ("plain", 0.1, 0.1, 0.85), ("plain", 0.02, 0.02, 0.84), ("free", np.nan, 0.2, 0.86),
+            ("peer", 0.1, 0.05, 0.84), ("peer", 0.02, 0.06, 0.80),  # wider and worse
+        )
+    ]  # fmt: skip
+    found = page.data.lead(pd.DataFrame(rows), "plain", "peer")
+    assert found.settings == pytest.approx([0.84 + 0.01 * 3 / 8 - 0.84])

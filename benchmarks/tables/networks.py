@@ -2,8 +2,8 @@
 
 Its protocol: layers of 512, 256 and 64, dropout 0.2, AdamW with weight decay 0.01, batches of 512,
 40 epochs; features without the sensitive ones, and without place of birth and relationship;
-occupations as one number. Ours differs in people and epochs, of which there are fewer, and so in
-the learning rate; and a strength is chosen by validation people, not by test people.
+occupations as one number. Ours differs in people, of whom there are fewer, and so in the learning
+rate; and a strength is chosen by validation people, not by test people.
 
 Its measure of fairness, by what share the mean score of a group is off that of all, falls when all
 scores are drawn to their mean, which no rank feels. So scores without a penalty that are shrunk so
@@ -29,7 +29,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 import otfair
 
 TRAIN, VALIDATION, TEST = 25_600, 40_000, 100_000
-LAYERS, DROPOUT, BATCH, EPOCHS, RATE, DECAY = (512, 256, 64), 0.2, 512, 10, 1e-3, 0.01
+LAYERS, DROPOUT, BATCH, EPOCHS, RATE, DECAY = (512, 256, 64), 0.2, 512, 40, 1e-3, 0.01
 # Weights of a penalty beside the cross-entropy: those of ABCFair that do something, and between.
 NORM, PROJECTION = (0.01, 0.03, 0.1, 0.3), (0.3, 1.0, 3.0)
 SHRUNK = (0.5, 0.2, 0.1)  # what is left of a score's distance from the mean

@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from pages import standard_error
 
 from . import networks as nets
 from . import runs as data
-from .runs import METHODS, TESTED
+from .runs import METHODS
 
 NETWORKS = {
     "none, shrunk": ("#999999", "."), "fairret, Norm": ("#009e73", "P"),
@@ -22,16 +23,10 @@ def points(part: pd.DataFrame, method: str) -> pd.DataFrame:
     """Return means and standard errors of gap and accuracy, by setting; gaps rise."""
     rows = []
     for _, own in part[part["method"] == method].groupby("setting"):
-        wide = np.sqrt(1 / len(own) + TESTED)  # splits share people
-        errors = own[["gap", "accuracy"]].std(ddof=1).fillna(0.0) * wide
+        errors = own[["gap", "accuracy"]].apply(standard_error).fillna(0.0)
         rows.append((own["gap"].mean(), own["accuracy"].mean(), *errors))
     frame = pd.DataFrame(rows, columns=["gap", "accuracy", "gap_error", "error"])
     return frame.sort_values(["gap", "accuracy"])
-
-
-def best(found: pd.DataFrame) -> pd.DataFrame:
-    """Return the points that no other of the method beats: no larger gap, no lower accuracy."""
-    return found[found["accuracy"] > found["accuracy"].cummax().shift(fill_value=-1.0)]
 
 
 def panel(axis: Axes, part: pd.DataFrame, names: list[str], bars: tuple[str, ...]) -> None:
@@ -43,7 +38,7 @@ def panel(axis: Axes, part: pd.DataFrame, names: list[str], bars: tuple[str, ...
         faint = {"mfc": "white"} if method.attribute else {}
         look = {"color": method.colour, "ms": 5.5, "zorder": 3 if method.ours else 2, **faint}
         width = 1.7 if method.ours else 1.1
-        line = best(found)
+        line = data.unbeaten(found)
         axis.plot(line["gap"], line["accuracy"], method.mark, lw=width, label=method.title, **look)
         beaten = found.drop(line.index)
         axis.plot(beaten["gap"], beaten["accuracy"], method.mark[0], alpha=0.4, **look)

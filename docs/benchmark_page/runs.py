@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from pages import BENCHMARKS, mean_and_reach, number, shown
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 PARITY, ODDS = "demographic_parity", "equalized_odds"
 NOTIONS = {PARITY: "demographic parity", ODDS: "equalized odds"}
-TESTED = 0.3 / 0.7  # test people for each who trains
 NEAR = 0.005  # below the lowest gap of a curve, up to which it is drawn out
 LEVEL = 5e-4  # accuracies that are nearer are called level
 
@@ -50,8 +47,10 @@ def decisions() -> pd.DataFrame:
 
 
 def networks() -> pd.DataFrame:
-    """Return the runs of networks."""
-    return pd.read_csv(BENCHMARKS / "networks.csv")
+    """Return the runs of networks, of the seeds that are whole."""
+    runs = pd.read_csv(BENCHMARKS / "networks.csv")
+    counts = runs.groupby("seed")["seed"].transform("size")
+    return runs[counts == counts.max()]
 
 
 def published() -> pd.DataFrame:
@@ -70,32 +69,6 @@ def of(runs: pd.DataFrame, table: str, base: str, notion: str) -> pd.DataFrame:
 def seeds(part: pd.DataFrame, method: str) -> set[int]:
     """Return the seeds of a method."""
     return set(part[part["method"] == method]["seed"])
-
-
-def mean_and_reach(values: pd.Series | np.ndarray) -> tuple[float, float]:
-    """Return the mean, and the half width of its 95 % interval.
-
-    Test parts of random splits share people, and so do training parts: the variance is that of
-    Nadeau and Bengio (2003), which adds the ratio of people who test and who train to 1 / n.
-    """
-    x = np.asarray(values, dtype=float)
-    if len(x) < 2:
-        return float(x.mean()), np.nan
-    spread = x.std(ddof=1) * np.sqrt(1 / len(x) + TESTED)
-    return float(x.mean()), float(stats.t.ppf(0.975, len(x) - 1) * spread)
-
-
-def shown(values: pd.Series | np.ndarray, digits: int = 4, sign: bool = False) -> str:
-    """Return a mean with its interval, without zeros before the point."""
-    mean, reach = mean_and_reach(values)
-    text = number(mean, digits, sign)
-    return text if np.isnan(reach) else f"{text} ± {number(reach, digits)}"
-
-
-def number(value: float, digits: int = 4, sign: bool = False) -> str:
-    """Return a number below one as .1234, with a sign if asked for."""
-    text = f"{value:+.{digits}f}" if sign else f"{value:.{digits}f}"
-    return text.replace("0.", ".", 1) if abs(value) < 1 else text
 
 
 def curve(part: pd.DataFrame, method: str) -> pd.DataFrame:
@@ -147,16 +120,39 @@ class Lead:
     @property
     def word(self) -> str:
         """Say whether ours is ahead or behind, where the interval tells; one split does not."""
-        mean, reach = mean_and_reach(self.values)
-        if np.isnan(reach):
-            return f"{number(mean, 4, sign=True)} on one split"
-        if abs(mean) <= reach:
-            return "not told apart"
-        return f"{number(abs(mean))} {'ahead' if mean > 0 else 'behind'}"
+        return told(self.values)
+
+
+def told(values: np.ndarray) -> str:
+    """Say of differences by split whether ours is ahead or behind, where the interval tells."""
+    if not len(values):
+        return "nowhere at the same gap"
+    mean, reach = mean_and_reach(values)
+    if np.isnan(reach):
+        return f"{number(mean, 4, sign=True)} on one split"
+    if abs(mean) <= reach:
+        return "not told apart"
+    return f"{number(abs(mean))} {'ahead' if mean > 0 else 'behind'}"
+
+
+def together(words: dict[str, str]) -> str:
+    """Say what was told of each place, places of one answer together."""
+    places: dict[str, list[str]] = {}
+    for place, word in words.items():
+        places.setdefault(word, []).append(place)
+    if len(places) == 1:
+        return next(iter(places)) + " everywhere"
+    return "; ".join(f"{word} ({', '.join(own)})" for word, own in places.items())
+
+
+def unbeaten(means: pd.DataFrame) -> pd.DataFrame:
+    """Return a method's points that no other of its own beats by gap and accuracy; gaps rise."""
+    means = means.sort_values(["gap", "accuracy"], ascending=[True, False])
+    return means[means["accuracy"] > means["accuracy"].cummax().shift(fill_value=-1.0)]
 
 
 def lead(part: pd.DataFrame, ours: str, peer: str) -> Lead:
-    """Compare at equal gaps, seed by seed.
+    """Compare at equal gaps, seed by seed, with a peer's settings that none of its own beats.
 
     Accuracies are those of one split; that ours is at a slightly other gap is made up for by the
     slope of our mean curve.
@@ -167,7 +163,9 @@ def lead(part: pd.DataFrame, ours: str, peer: str) -> Lead:
     mine = mine.assign(setting=mine["setting"].fillna(np.inf))
     x, y = mean["gap"].to_numpy(), mean["accuracy"].to_numpy()
     found, missed = [], 0
-    for _, other in part[part["method"] == peer].groupby("setting"):
+    theirs = part[part["method"] == peer]
+    kept = unbeaten(theirs.groupby("setting")[["gap", "accuracy"]].mean()).index
+    for _, other in theirs[theirs["setting"].isin(kept)].groupby("setting"):
         gap = other["gap"].mean()
         if gap < x[0] - NEAR or len(x) < 2:
             missed += 1
