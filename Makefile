@@ -109,6 +109,9 @@ notebooks: $(STAMP)
 results: $(STAMP)
 	$(BIN)/python docs/results.py
 	$(BIN)/python docs/decisions.py
+	$(BIN)/python docs/training.py
+	$(BIN)/python docs/metrics.py
+	$(BIN)/python docs/boosting.py
 	$(BIN)/python docs/benchmarks.py
 
 clean:

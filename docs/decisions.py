@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from scipy import stats
+from pages import DOCS, TESTED, fill, mean_and_reach, number, shown, standard_error, table
 
-DOCS = Path(__file__).parent
 PAGE, RUNS = DOCS / "decisions.md", DOCS / "decisions.csv"
 TABLES = {
     "adult/sex": "Adult, sex",
@@ -48,29 +47,16 @@ BEFORE_ODDS = [
 ]
 LIMITS = (0.05, 0.02, 0.01)
 SEEDS = 5
+BASES = ("logistic", "boosted")
 ALL = "Adult with race as a feature and all 48842 people"
+PEERS = ("reduction", "otf", "thresholds", "error_parity")
 PARITY, ODDS = "demographic_parity", "equalized_odds"
+ACS_TESTED = 150_000 / 120_000  # test people of ACSIncome for each who trains
 
 
-def mean_and_reach(values: pd.Series | np.ndarray) -> tuple[float, float]:
-    """Return the mean and the half width of its 95 % interval, over seeds."""
-    x = np.asarray(values, dtype=float)
-    if len(x) < 2:
-        return float(x.mean()), np.nan
-    return float(x.mean()), float(stats.t.ppf(0.975, len(x) - 1) * x.std(ddof=1) / np.sqrt(len(x)))
-
-
-def shown(values: pd.Series | np.ndarray, digits: int, sign: bool = False) -> str:
-    """Return a mean with its interval."""
-    mean, reach = mean_and_reach(values)
-    text = f"{mean:+.{digits}f}" if sign else f"{mean:.{digits}f}"
-    return text if np.isnan(reach) else f"{text} ± {reach:.{digits}f}"
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    """Return a table in Markdown."""
-    lines = ["| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *rows)]
-    return "\n".join(lines)
+def ratio_of(runs: pd.DataFrame) -> float:
+    """Return how many people test for each who trains, in the runs of one table."""
+    return ACS_TESTED if runs["table"].iloc[0].startswith("acs_income") else TESTED
 
 
 def coverage(runs: pd.DataFrame) -> str:
@@ -108,7 +94,7 @@ def coverage(runs: pd.DataFrame) -> str:
             for limit in LIMITS
         ]
     )
-    return table(["limit", "0.05", "0.02", "0.01"], rows)
+    return table(["limit", *[number(x, 2) for x in LIMITS]], rows)
 
 
 def results(runs: pd.DataFrame, base: str, notion: str) -> str:
@@ -135,31 +121,48 @@ def results(runs: pd.DataFrame, base: str, notion: str) -> str:
             rows.append(["", called, *[_pair(found[found["setting"] == x]) for x in limits]])
     if not rows:
         return "(no runs yet)"
-    return table(["", "", *[f"limit {x}" for x in limits]], rows)
+    return table(["", "", *[f"limit {number(x, 2)}" for x in limits]], rows)
+
+
+def compared(runs: pd.DataFrame) -> Iterator[tuple[str, str, np.ndarray | None, float]]:
+    """Yield tables, peers, our leads at their gaps, and how many people test for each who trains.
+
+    Where the peer uses the attribute, ours does.
+    """
+    for base in BASES:
+        for name, title in TABLES.items():
+            part = _part(runs, base, PARITY, name)
+            for peer in PEERS:
+                ours = "attribute" if METHODS[peer].endswith("*") else "plain"
+                yield f"{title}, {base}", peer, lead(part, ours, peer), ratio_of(part)
 
 
 def leads(runs: pd.DataFrame) -> str:
     """Our accuracy less a peer's, at the peer's test gap: along our mean curve, seed by seed."""
-    rows = []
-    for base in ("logistic", "boosted"):
-        for name, title in TABLES.items():
-            part = runs[
-                (runs["base"] == base) & (runs["notion"] == PARITY) & (runs["table"] == name)
-            ]
-            if not len(part):
-                continue
-            cells = [
-                _lead(part, ours, peer)
-                for ours, peer in (
-                    ("plain", "reduction"), ("plain", "otf"),
-                    ("attribute", "thresholds"), ("attribute", "error_parity"),
-                )
-            ]  # fmt: skip
-            rows.append([f"{title}, {base}", *cells])
-    return table(
-        ["ahead of", "ExponentiatedGradient", "OTF, scores alone", "ThresholdOptimizer*",
-         "error-parity*"], rows,
-    )  # fmt: skip
+    rows: dict[str, list[str]] = {}
+    for title, _, found, ratio in compared(runs):
+        text = "-" if found is None else "out of reach"
+        if found is not None and len(found):
+            text = f"{shown(found.mean(axis=0), sign=True, tested=ratio)} ({len(found)})"
+        rows.setdefault(title, [title]).append(text)
+    return table(["ahead of", *[METHODS[peer] for peer in PEERS]], list(rows.values()))
+
+
+def told_apart(runs: pd.DataFrame) -> str:
+    """Say where an interval of the leads does not reach zero."""
+    said, count = {"ahead of": [], "behind": []}, 0
+    for title, peer, found, ratio in compared(runs):
+        if found is None or not len(found):
+            continue
+        count += 1
+        mean, reach = mean_and_reach(found.mean(axis=0), ratio)
+        if abs(mean) > reach:
+            text = f"{METHODS[peer]} by {number(abs(mean))} ({title})"
+            said["ahead of" if mean > 0 else "behind"].append(text)
+    sides = "; ".join(f"{side} {' and '.join(own)}" for side, own in said.items() if own)
+    clear = sum(len(own) for own in said.values())
+    chance = f"by chance alone {0.05 * count:.1f} would not"
+    return f"{clear} of {count} intervals do not reach zero; {chance}. Ours is {sides}."
 
 
 def before(runs: pd.DataFrame) -> str:
@@ -168,16 +171,16 @@ def before(runs: pd.DataFrame) -> str:
     asked = [(PARITY, "", one) for one in BEFORE]
     asked += [(ODDS, ", equalized odds", one) for one in BEFORE_ODDS]
     for notion, ending, (who, name, base, free, points) in asked:
-        part = runs[(runs["base"] == base) & (runs["notion"] == notion) & (runs["table"] == name)]
+        part = _part(runs, base, notion, name)
         if not len(part):
             continue
         x, y = _curve(part, "plain")
         rows.append(
             [f"{who}: {TABLES.get(name, ALL)}, {base}{ending}", "no limit",
-             "-" if np.isnan(free) else f"{free:.4f}", f"{y[-1]:.4f}"]
+             "-" if np.isnan(free) else number(free), number(y[-1])]
         )  # fmt: skip
         for gap, accuracy in points:
-            rows.append(["", f"{gap:.3f}", f"{accuracy:.4f}", f"{_at(gap, x, y):.4f}"])
+            rows.append(["", number(gap, 3), number(accuracy), number(_at(gap, x, y))])
     return table(["", "test gap", "accuracy", "ours"], rows)
 
 
@@ -231,7 +234,7 @@ def _panel(axis: Axes, part: pd.DataFrame, marks: dict[str, str]) -> None:
         if not len(found):
             continue
         by = found.groupby("setting")[["gap_large", "accuracy"]]
-        mean, error = by.mean(), by.sem().fillna(0.0)
+        mean, error = by.mean(), by.agg(standard_error, tested=ratio_of(part)).fillna(0.0)
         axis.errorbar(
             mean["gap_large"], mean["accuracy"], error["accuracy"], error["gap_large"],
             marks[method], color=f"C{k}", label=called, ms=5, lw=1.2, elinewidth=0.6,
@@ -257,10 +260,15 @@ def _tables(runs: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
                 yield title + ending, part
 
 
+def _part(runs: pd.DataFrame, base: str, notion: str, name: str) -> pd.DataFrame:
+    return runs[(runs["base"] == base) & (runs["notion"] == notion) & (runs["table"] == name)]
+
+
 def _pair(found: pd.DataFrame) -> str:
     if not len(found):
         return "-"
-    return f"{shown(found['accuracy'], 4)} at {shown(found['gap_large'], 4)}"
+    ratio = ratio_of(found)
+    return f"{shown(found['accuracy'], tested=ratio)} at {shown(found['gap_large'], tested=ratio)}"
 
 
 def _curve(part: pd.DataFrame, method: str) -> tuple[np.ndarray, np.ndarray]:
@@ -271,15 +279,15 @@ def _curve(part: pd.DataFrame, method: str) -> tuple[np.ndarray, np.ndarray]:
     return mean["gap_large"].to_numpy(), mean["accuracy"].to_numpy()
 
 
-def _lead(part: pd.DataFrame, ours: str, peer: str) -> str:
-    """Mean lead over the settings of a peer that lie within our curve, at its gaps.
+def lead(part: pd.DataFrame, ours: str, peer: str) -> np.ndarray | None:
+    """Return leads by setting and split, at the gaps of a peer that lie within our curve.
 
     Accuracies are compared split by split; that ours is at a slightly other gap is made up for by
     the slope of the mean curve.
     """
     seeds = set(part[part["method"] == peer]["seed"]) & set(part[part["method"] == ours]["seed"])
     if len(seeds) < 2:
-        return "-"
+        return None
     part = part[part["seed"].isin(seeds)]
     part = part.assign(setting=part["setting"].where(part["method"] != "free", 1.0))
     mine = part[part["method"].isin([ours, "free"])]
@@ -297,29 +305,29 @@ def _lead(part: pd.DataFrame, ours: str, peer: str) -> str:
         other = other.set_index("seed")
         away = own["gap_large"] - other["gap_large"]
         found.append((own["accuracy"] - other["accuracy"] - slope * away).sort_index().dropna())
-    if not found:
-        return "out of reach"
-    return shown(np.mean(found, axis=0), 4, sign=True) + f" ({len(found)})"
+    return np.array(found)
+
+
+def parts() -> dict[str, str]:
+    """Return what stands between the marks of the page."""
+    runs = pd.read_csv(RUNS)
+    some = runs[runs["seed"] < SEEDS]  # more seeds tell more of coverage
+    made = {
+        "coverage": coverage(runs), "leads": leads(some), "told apart": told_apart(some),
+        "before": before(some), "seconds": seconds(some),
+    }  # fmt: skip
+    for base in BASES:
+        made[base] = results(some, base, PARITY)
+        made[f"{base} odds"] = results(some, base, ODDS)
+    return made
 
 
 def main() -> None:
-    """Read docs/decisions.csv; write the tables into the page, and the figures."""
+    """Fill the page, and draw the figures."""
+    fill(PAGE, parts())
     runs = pd.read_csv(RUNS)
-    everything, runs = runs, runs[runs["seed"] < SEEDS]  # more seeds tell more of coverage
-    made = {"coverage": coverage(everything), "leads": leads(runs), "before": before(runs),
-            "seconds": seconds(runs)}  # fmt: skip
-    for base in ("logistic", "boosted"):
-        made[base] = results(runs, base, PARITY)
-        made[f"{base} odds"] = results(runs, base, ODDS)
-        draw(runs, base, DOCS / "_static" / f"decisions_{base}.png")
-    text = PAGE.read_text()
-    for name, content in made.items():
-        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-        if text.count(begin) != 1 or text.count(end) != 1:
-            raise ValueError(f"{PAGE} must have one place for {name!r}: {begin} ... {end}.")
-        before_it, rest = text.split(begin)
-        text = f"{before_it}{begin}\n\n{content}\n\n{end}{rest.split(end)[1]}"
-    PAGE.write_text(text)
+    for base in BASES:
+        draw(runs[runs["seed"] < SEEDS], base, DOCS / "_static" / f"decisions_{base}.png")
 
 
 if __name__ == "__main__":

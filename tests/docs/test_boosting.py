@@ -1,0 +1,62 @@
+"""What docs/boosting.md says of its runs, computed again without the page's own code."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from page_scripts import BENCHMARKS, cells, interval, page, says
+
+
+def lowest(runs: pd.DataFrame, method: str, notion: str, target: float) -> float:
+    """Return the best AUC at a violation of at most the target, along a mean curve."""
+    names = [method] if method.startswith("logistic") else [method, "XGBoost"]
+    line = runs[runs["method"].isin(names)].groupby("setting")[[notion, "auc"]].mean()
+    t = np.linspace(0, len(line) - 1, 200 * (len(line) - 1) + 1)
+    v, auc = (np.interp(t, np.arange(len(line)), line[c]) for c in (notion, "auc"))
+    return float(auc[v <= target].max(initial=-np.inf))
+
+
+def test_trees_against_peers():
+    runs = pd.read_csv(BENCHMARKS / "boosting.csv")
+    text = page("boosting")
+    peers = ("XGBoost, OTF", "XGBoost, Norm", "logistic, OTF")
+    for title, target, _, *row in cells(text, "best"):
+        name, notion = title.lower().split(", ")
+        part = runs[(runs["dataset"] == name) & (runs["notion"] == notion)]
+        found = [lowest(part, method, notion, float(target)) for method in peers]
+        assert [c == "-" for c in row] == [np.isinf(x) for x in found]
+        for cell, wanted in zip(row, found):
+            assert cell == "-" or float(cell) == pytest.approx(wanted, abs=2e-4)
+    for title, *row in cells(text, "leads"):
+        name, notion = title.lower().split(", ")
+        part = runs[(runs["dataset"] == name) & (runs["notion"] == notion)]
+        pairs = [(peer, target) for peer in peers[1:] for target in (0.05, 0.03, 0.01)]
+        for cell, (peer, target) in zip(row, pairs):
+            both = [
+                [lowest(split, m, notion, target) for m in (peers[0], peer)]
+                for _, split in part.groupby("seed")
+            ]
+            gaps = np.array([a - b for a, b in both if np.isfinite(a) and np.isfinite(b)])
+            assert (cell == "-") == (len(gaps) < 3)
+            if cell != "-":
+                found = [float(x) for x in re.split(" ± ", cell.split(" (")[0])]
+                assert found == pytest.approx(interval(gaps, 0.25), abs=4e-4)
+                assert ("(" in cell) == (len(gaps) < 5)
+
+
+def test_sentences_about_trees():
+    leads = {row[0]: row[1:] for row in cells(page("boosting"), "leads")}
+    adult, bank = (float(leads[k][4].split(" ± ")[0]) for k in ("Adult, PDP", "Bank, PDP"))
+    says("boosting", f"OTF's trees are {adult:.3f} above its logistic regression on Adult at a PDP "
+         f"of 0.03, and {bank:.3f} on Bank.")  # fmt: skip
+
+    def clear(cell: str) -> bool:
+        mean, reach = (float(x) for x in cell.split(" (")[0].split(" ± "))
+        return abs(mean) > reach
+
+    norm = {key: [clear(c) for c in row[:3] if c != "-"] for key, row in leads.items()}
+    assert norm.pop("Adult, PEO") == [True]  # the others are not told apart
+    assert not any(clear for row in norm.values() for clear in row)
