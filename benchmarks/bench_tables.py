@@ -24,7 +24,6 @@ from tables import methods, networks, people
 
 HERE = Path(__file__).parent
 RUNS, NETWORKS = HERE / "tables.csv", HERE / "networks.csv"
-NETWORK_SEEDS = range(3)
 PARITY, ODDS = "demographic_parity", "equalized_odds"
 BLIND = ["free", "margin", "plain", "on_top", "otf", "linear_post", "oxonfair", "reduction"]
 AWARE = ["attribute", "thresholds", "error_parity"]
@@ -65,19 +64,20 @@ def stamp() -> dict[str, str]:
     return {"commit": commit or "unknown", "date": str(datetime.date.today())}
 
 
-def train_networks(seed: int) -> None:
+def train_networks(setting: networks.Setting, seed: int) -> None:
     """Run what is not in the file of networks yet, for a seed."""
-    key = ["seed", "groups", "method", "strength"]
+    key = ["people", "seed", "groups", "method", "strength"]
     rows = pd.read_csv(NETWORKS).to_dict("records") if NETWORKS.exists() else []
     known = {tuple(row[k] for k in key) for row in rows}
-    for row in networks.runs(seed, networks.EPOCHS, lambda *own: own in known):
+    for row in networks.runs(setting, seed, lambda *own: own in known):
         rows.append(row | stamp())
         part = NETWORKS.with_suffix(".part")
         pd.DataFrame(rows).sort_values(key).round(5).to_csv(part, index=False)
         part.replace(NETWORKS)
         print(
-            f"networks {seed} {row['groups']} {row['method']} {row['strength']}: violation "
-            f"{row['violation_test']:.4f}, AUC {row['auc_test']:.4f}, {row['train']:.0f} s",
+            f"{setting.people} people {seed} {row['groups']} {row['method']} {row['strength']}: "
+            f"violation {row['violation_test']:.4f}, AUC {row['auc_test']:.4f}, "
+            f"{row['train']:.0f} s",
             flush=True,
         )
 
@@ -91,9 +91,10 @@ def run(chosen: argparse.Namespace) -> None:
     able = {m for m in decisions.METHODS if can(m)}
     for seed in chosen.seeds:
         for name in chosen.tables:
-            if name == "networks":
-                if seed in NETWORK_SEEDS:
-                    train_networks(seed)
+            if name in networks.SETTINGS:
+                setting = networks.SETTINGS[name]
+                if seed in setting.seeds:
+                    train_networks(setting, seed)
                 continue
             table = TABLES[name]
             if seed not in table.seeds:
@@ -113,9 +114,8 @@ def run(chosen: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--tables", nargs="+", choices=[*TABLES, "networks"], default=[*TABLES, "networks"]
-    )
+    names = [*TABLES, *networks.SETTINGS]
+    parser.add_argument("--tables", nargs="+", choices=names, default=names)
     parser.add_argument("--seeds", nargs="+", type=int, default=list(range(10)))
     parser.add_argument("--methods", nargs="+")
     parser.add_argument("--bases", nargs="+", choices=BOTH)

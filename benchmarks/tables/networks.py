@@ -2,8 +2,9 @@
 
 Its protocol: layers of 512, 256 and 64, dropout 0.2, AdamW with weight decay 0.01, batches of 512,
 40 epochs; features without the sensitive ones, and without place of birth and relationship;
-occupations as one number. Ours differs in people, of whom there are fewer, and so in the learning
-rate; and a strength is chosen by validation people, not by test people.
+occupations as one number. It is run twice: on few people, at a higher rate, with every method and
+three seeds; and on all people of our table at its own rate, with one seed and fewer strengths. A
+strength is chosen by validation people, not by test people.
 
 Its measure of fairness, by what share the mean score of a group is off that of all, falls when all
 scores are drawn to their mean, which no rank feels. So scores without a penalty that are shrunk so
@@ -14,8 +15,10 @@ as it is.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -28,8 +31,8 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 import otfair
 
-TRAIN, VALIDATION, TEST = 25_600, 40_000, 100_000
-LAYERS, DROPOUT, BATCH, EPOCHS, RATE, DECAY = (512, 256, 64), 0.2, 512, 40, 1e-3, 0.01
+VALIDATION, TEST = 40_000, 100_000
+LAYERS, DROPOUT, BATCH, EPOCHS, DECAY = (512, 256, 64), 0.2, 512, 40, 0.01
 # Weights of a penalty beside the cross-entropy: those of ABCFair that do something, and between.
 NORM, PROJECTION = (0.01, 0.03, 0.1, 0.3), (0.3, 1.0, 3.0)
 SHRUNK = (0.5, 0.2, 0.1)  # what is left of a score's distance from the mean
@@ -44,17 +47,17 @@ Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # of logits and row
 
 
 class People:
-    """Who trains, who chooses and who tests, by a seed."""
+    """Who trains, who chooses and who tests, by a seed; the same test for any number who train."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, count: int) -> None:
         rng = np.random.default_rng(seed)
         first, second = (
             otfair.load_dataset("acs_income", part=part, all_codes=True)
             for part in ("train", "test")
         )
-        rows = rng.permutation(len(first.y))[: TRAIN + VALIDATION]
+        rows = rng.permutation(len(first.y))[: count + VALIDATION]
         tested = rng.permutation(len(second.y))[:TEST]
-        chosen = ((first, rows[:TRAIN]), (first, rows[TRAIN:]), (second, tested))
+        chosen = ((first, rows[:count]), (first, rows[count:]), (second, tested))
         tables = [data.X.iloc[own] for data, own in chosen]
         numbers = [
             np.column_stack([t["SCHL"], t["WKHP"], t["OCCP"].astype(str).astype(int)])
@@ -80,7 +83,7 @@ class People:
                 S = S.assign(race=S["race"].replace(MERGED))
                 found.append(S[name.split(" and ")].agg(", ".join, axis=1).to_numpy())
             self.groups[name] = found
-        self.seed = seed
+        self.seed, self.rate = seed, RATES[count]
 
 
 def violation(scores: np.ndarray, groups: np.ndarray) -> float:
@@ -102,7 +105,7 @@ def train(people: People, penalty: Loss | None, strength: float, epochs: int) ->
     torch.manual_seed(people.seed)
     X, y = people.X[0], torch.tensor(people.y[0], dtype=torch.float32)
     model = network(X.shape[1])
-    adam = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=DECAY)
+    adam = torch.optim.AdamW(model.parameters(), lr=people.rate, weight_decay=DECAY)
     for _ in range(epochs):
         for rows in torch.randperm(len(X)).split(BATCH):
             logits = model(X[rows])[:, 0]
@@ -153,43 +156,67 @@ METHODS: dict[str, tuple[Any, tuple[float, ...]]] = {
 }
 
 
-@cache
-def read(seed: int) -> People:
-    return People(seed)
+ALL = 292_900  # of the 332 900 people of the table's first part, less those who choose
+RATES = {25_600: 1e-3, ALL: 1e-4}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How many people train, by which seeds, and the strengths of each method."""
+
+    people: int
+    seeds: range
+    groups: tuple[str, ...]
+    strengths: Mapping[str, tuple[float, ...]]
+
+
+SETTINGS = {
+    "networks": Setting(25_600, range(3), SENSITIVE, {m: own for m, (_, own) in METHODS.items()}),
+    "networks_all": Setting(
+        ALL, range(1), ("sex", "sex and race", "race"),
+        {"none": (0.0,), "none, shrunk": SHRUNK, "OTF": (0.2, 0.4, 0.7),
+         "fairret, Norm": (0.03, 0.1, 0.3), "fairret, KL projection": (3.0,)},
+    ),
+}  # fmt: skip
 
 
 @cache
-def unpenalised(seed: int, epochs: int) -> tuple[torch.nn.Module, float]:
+def read(seed: int, count: int) -> People:
+    return People(seed, count)
+
+
+@cache
+def unpenalised(seed: int, count: int) -> tuple[torch.nn.Module, float]:
     """Return the network without a penalty, and its seconds of training."""
     began = time.process_time()
-    return train(read(seed), None, 0.0, epochs), time.process_time() - began
+    return train(read(seed, count), None, 0.0, EPOCHS), time.process_time() - began
 
 
-def runs(seed: int, epochs: int, done: Callable[..., bool]) -> Iterator[dict[str, Any]]:
+def runs(setting: Setting, seed: int, done: Callable[..., bool]) -> Iterator[dict[str, Any]]:
     """Yield the rows of a seed that are not done."""
-    for method, (make, strengths) in METHODS.items():
-        for name in SENSITIVE:
-            if method == "OTF, by group" and name == "sex":
-                continue  # two groups are one comparison
-            left = [s for s in strengths if not done(seed, name, method, s)]
-            if not left:
-                continue
-            people, (free, spent) = read(seed), unpenalised(seed, epochs)
-            began = time.process_time()
-            penalty = None if make is None else make(people, name, free)
-            made = time.process_time() - began
-            for strength in left:
-                model = free
-                if penalty is not None:
-                    weight = strength / (1 - strength) if strengths is OURS else strength
-                    began = time.process_time()
-                    model = train(people, penalty, weight, epochs)
-                    spent = made + time.process_time() - began
-                yield {
-                    "seed": seed, "groups": name, "method": method, "strength": strength,
-                    "people": TRAIN, "epochs": epochs, "train": spent,
-                    **judge(model, people, name, strength if strengths is SHRUNK else 1.0),
-                }  # fmt: skip
+    for name, (method, strengths) in product(setting.groups, setting.strengths.items()):
+        if method == "OTF, by group" and name == "sex":
+            continue  # two groups are one comparison
+        left = [s for s in strengths if not done(setting.people, seed, name, method, s)]
+        if not left:
+            continue
+        people, (free, spent) = read(seed, setting.people), unpenalised(seed, setting.people)
+        make, every = METHODS[method]
+        began = time.process_time()
+        penalty = None if make is None else make(people, name, free)
+        made = time.process_time() - began
+        for strength in left:
+            model = free
+            if penalty is not None:
+                weight = strength / (1 - strength) if every is OURS else strength
+                began = time.process_time()
+                model = train(people, penalty, weight, EPOCHS)
+                spent = made + time.process_time() - began
+            yield {
+                "people": setting.people, "seed": seed, "groups": name, "method": method,
+                "strength": strength, "epochs": EPOCHS, "train": spent,
+                **judge(model, people, name, strength if every is SHRUNK else 1.0),
+            }  # fmt: skip
 
 
 def judge(model: torch.nn.Module, people: People, name: str, left: float) -> dict[str, float]:
