@@ -2,6 +2,7 @@
 
     python benchmarks/bench_attributes.py adult:sex,race synthetic:sex,origin -o attributes.csv
     python benchmarks/bench_attributes.py diabetes:race --methods people groups -o attributes.csv
+    python benchmarks/bench_attributes.py adult:sex,race -n 10000 --methods "trees, people" ...
     python docs/training.py                        (the tables of what is in benchmarks/)
 
 A *share* is what a model leaves of the violation that the unfair model has on the training people:
@@ -20,9 +21,11 @@ import time
 from collections.abc import Iterator
 from itertools import pairwise, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from rows import Rows
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 from tqdm import tqdm
@@ -43,6 +46,8 @@ METHODS = {
     "attributes": {"weigh": "attributes"},
     "equal pull": {"weigh": "attributes"},
     "groups": {"weigh": "groups"},
+    "trees, people": {"weigh": "people"},
+    "trees, attributes": {"weigh": "attributes"},
 }
 KEY = ["table", "people", "split", "notion", "method"]
 
@@ -61,7 +66,7 @@ class Table:
         )
         self.fit = fit[:most]
         encoder = otfair.TableEncoder().fit(X.iloc[self.fit])
-        self.X, self.y = np.asarray(encoder.transform(X), dtype=float), y
+        self.X, self.y, self.raw = np.asarray(encoder.transform(X), dtype=float), y, X
 
     def people(self, notion: str, rows: np.ndarray) -> People:
         """Return some of the people, typed by a notion."""
@@ -77,13 +82,22 @@ def violations(people: People, h: np.ndarray) -> dict[str, float]:
 
 def path(table: Table, notion: str, method: str) -> Iterator[dict[str, object]]:
     """Train at strengths until each target is enclosed, and tell how each model does."""
-    X, y, S = table.X[table.fit], table.y[table.fit], table.S.iloc[table.fit]
-    clf = otfair.OTFClassifier(NOTIONS[notion], C=None, **METHODS[method])
+    y, S = table.y[table.fit], table.S.iloc[table.fit]
+    boosted = method.startswith("trees")
+
+    def seen(rows: np.ndarray) -> Any:
+        return table.raw.iloc[rows] if boosted else table.X[rows]
+
+    X, clf = seen(table.fit), otfair.OTFClassifier(NOTIONS[notion], C=None, **METHODS[method])
+    if boosted:
+        clf = otfair.OTFBoostingClassifier(
+            notion=NOTIONS[notion], n_jobs=1, random_state=0, **METHODS[method]
+        )
     if method == "equal pull":
         free = otfair.OTFClassifier(alpha=0, C=None).fit(X, y)
         clf.set_params(balance=equal_pull(clf.notion, free, X, y, S))
     parts = {
-        part: (table.people(notion, rows), table.X[rows], table.y[rows])
+        part: (table.people(notion, rows), seen(rows), table.y[rows])
         for part, rows in (("train", table.fit), ("test", table.test))
     }
     shares: dict[float, float] = {}
@@ -138,19 +152,16 @@ def main() -> None:
     parser.add_argument("-n", type=int, default=10**9, help="people to train on, at most")
     parser.add_argument("-o", "--output", type=Path, required=True, help="CSV, added to")
     chosen = parser.parse_args()
-    rows = pd.read_csv(chosen.output) if chosen.output.exists() else pd.DataFrame(columns=KEY)
+    done = Rows(chosen.output, KEY)
     jobs = list(product(chosen.tables, range(chosen.splits), chosen.notions, chosen.methods))
     table, last = None, None
     for spec, split, notion, method in (bar := tqdm(jobs, "paths")):
         bar.set_postfix_str(f"{spec} {notion} {method} {split}")
         if last != (spec, split):
             table, last = Table(spec, split, chosen.n), (spec, split)
-        key = [spec, len(table.fit), split, notion, method]
-        if (rows[KEY] == key).all(axis=1).any():
-            continue
-        made = pd.DataFrame([dict(zip(KEY, key)) | row for row in path(table, notion, method)])
-        rows = made if rows.empty else pd.concat([rows, made], ignore_index=True)
-        rows.to_csv(chosen.output, index=False)
+        key = (spec, len(table.fit), split, notion, method)
+        if key not in done:
+            done.add(*(dict(zip(KEY, key)) | row for row in path(table, notion, method)))
 
 
 if __name__ == "__main__":
