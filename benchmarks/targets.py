@@ -1,25 +1,34 @@
-"""Does `max_violation` hold on people not seen in training? One row per run, as CSV.
+r"""Does `max_violation` hold on people not seen in training? One row per run, as CSV.
 
 Models are trained on n people of a table (or on 80 % of it) and judged by all the others, who stand
-for the population, and by a sample of a third as many new people as there were in training.
+for the population, and by a sample of a third as many new people as there were in training, or as
+`new_people` says.
 
-  python benchmarks/targets.py adult:sex dutch:sex bank:age_binned -n 1000 5000 0 > targets.csv
-  python docs/training.py                        (the table of what is in benchmarks/)
+    python benchmarks/targets.py adult:sex dutch:sex -n 2000 --seeds 40 --limit 0.12 \
+        --models logistic -o benchmarks/promises.csv              # is it 90 %?
+    python benchmarks/targets.py adult:sex -n 2000 --seeds 40 --limit 0.12 --models logistic \
+        --set cv=2 -o benchmarks/promises.csv                     # with another setting
+    python docs/training.py
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 import warnings
+from itertools import product
+from pathlib import Path
 
 import numpy as np
-import pandas as pd
+import torch
+from rows import Rows
 from sklearn.metrics import roc_auc_score
 
 import otfair
 from otfair.metrics import violation
+
+KEY = ("table", "n", "seed", "model", "limit", "setting")
+VALUES = {"criterion": str, "cv": int, "new_people": float, "validation_fraction": float}
 
 
 def main() -> None:
@@ -30,25 +39,30 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=0.05)
     parser.add_argument("--models", nargs="+", default=["logistic", "xgboost"])
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="more settings")
+    parser.add_argument("-o", "--output", type=Path, required=True, help="CSV, added to")
     options = parser.parse_args()
-    settings = dict(pair.split("=") for pair in options.set)
-    numbers = {k: v if k == "criterion" else float(v) for k, v in settings.items()}
-    settings = {k: int(v) if k == "cv" else v for k, v in numbers.items()}
-    header = True
+    settings = {name: VALUES[name](value) for name, value in map(split_pair, options.set)}
+    called = " ".join(options.set) or "default"
+    done = Rows(options.output, KEY)
+    torch.set_num_threads(1)
     for table in options.tables:
         name, _, columns = table.partition(":")
         data = otfair.load_dataset(name)
         sensitive = data.sensitive_features[columns.split(",")]
-        for n in options.n:
-            for seed in range(options.seeds):
-                order = np.random.default_rng(seed).permutation(len(data.y))
-                fit, rest = np.split(order, [n or len(order) * 4 // 5])
-                for model in options.models:
-                    row = {"table": table, "n": n or len(fit), "seed": seed, "model": model}
-                    row |= run(model, data, sensitive, fit, rest, options.limit, settings)
-                    pd.DataFrame([row]).to_csv(sys.stdout, header=header, index=False)
-                    sys.stdout.flush()
-                    header = False
+        for n, seed, model in product(options.n, range(options.seeds), options.models):
+            order = np.random.default_rng(seed).permutation(len(data.y))
+            fit, rest = np.split(order, [n or len(order) * 4 // 5])
+            key = (table, len(fit), seed, model, options.limit, called)
+            if key not in done:
+                found = run(model, data, sensitive, fit, rest, options.limit, settings)
+                done.add(dict(zip(KEY, key)) | found)
+                print(*key, f"{found['sample']:.4f} {found['seconds']:.0f} s", flush=True)
+
+
+def split_pair(text: str) -> tuple[str, str]:
+    """Return name and value of name=value."""
+    name, _, value = text.partition("=")
+    return name, value
 
 
 def run(model, data, sensitive, fit, rest, limit, settings) -> dict[str, object]:
@@ -66,7 +80,7 @@ def run(model, data, sensitive, fit, rest, limit, settings) -> dict[str, object]
         clf.fit(see(X.iloc[fit]), y[fit], sensitive_features=sensitive.iloc[fit])
     spent = time.perf_counter() - start
     h = clf.predict_proba(see(X.iloc[rest]))[:, 1]
-    new = slice(0, min(len(fit) // 3, len(rest)))
+    new = slice(0, min(int(len(fit) * settings.get("new_people", 1 / 3)), len(rest)))
     found = {
         "alpha": clf.alpha_,
         "judged": clf.violation_,

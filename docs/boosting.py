@@ -20,6 +20,12 @@ GROUPS = {"adult": "sex and race", "bank": "age group"}
 WORDS = {"pdp": "demographic parity", "peo": "equalized odds"}
 LOOKS = {OTF: ("o-", "#0072b2"), NORM: ("^-", "#cc79a7"), LOGISTIC: ("s--", "#56b4e9")}
 TARGETS = (0.05, 0.03, 0.01)
+SETTINGS = (
+    "XGBoost's own", "XGBoost, ours", "LightGBM's own", "LightGBM, ours", "scikit-learn",
+)  # fmt: skip
+DEFAULTS = {
+    "adult": "Adult", "bank": "Bank", "dutch": "Dutch", "diabetes": "Diabetes", "acs": "ACSIncome",
+}  # fmt: skip
 TESTED = 0.2 / 0.8  # test people for each who trains
 FEWEST = 3  # splits of which an interval is given
 
@@ -131,10 +137,57 @@ def draw(runs: pd.DataFrame) -> Figure:
     return figure
 
 
+def defaults(runs: pd.DataFrame) -> str:
+    """Return test log-loss and AUC of settings, with the training AUC in brackets."""
+    runs, rows = runs[(runs["alpha"] == 0) & runs["setting"].isin(SETTINGS)], []
+    for name, title in DEFAULTS.items():
+        part = runs[runs["table"] == name]
+        for people, own in part.groupby("rows"):
+            means = own.groupby("setting")[["loss", "auc", "train_auc"]].mean()
+            found = ([number(means.loc[s, c], 3) for c in means] for s in SETTINGS)
+            cells = [f"{loss} {auc} ({train})" for loss, auc, train in found]
+            rows.append([title if people == part["rows"].min() else "", f"{people}", *cells])
+    return table(["", "people", *SETTINGS], rows)
+
+
+def alphas(runs: pd.DataFrame) -> str:
+    """Return what strengths leave of the violation of trees, and what that costs."""
+    own = runs[runs["model"] == "xgboost"].set_index("alpha")
+    left = own["train_violation"] / own["train_violation"][0.0]
+    rows = [
+        ["share left", *(number(x, 3) for x in left)],
+        ["training AUC", *(number(x) for x in own["train_auc"])],
+        ["test violation", *(number(x, 3) for x in own["test_violation"])],
+        ["test AUC", *(number(x) for x in own["test_auc"])],
+    ]
+    return table(["alpha", *(f"{alpha:g}" for alpha in own.index)], rows)
+
+
+def rounds(runs: pd.DataFrame) -> str:
+    """Return how many stock rounds a round with the objective takes."""
+    kinds = {"categories": "the table as it is", "codes": "categories as whole numbers"}
+    rows = []
+    for kind, title in kinds.items():
+        own = runs[runs["kind"] == kind]
+        times = (own["otf_ms"] / own["stock_ms"]).groupby(own["notion"]).agg(["min", "max"])
+        low, high = own["stock_ms"].min(), own["stock_ms"].max()
+        cells = [
+            f"{times.loc[n, 'min']:.1f} to {times.loc[n, 'max']:.1f}"
+            for n in ("demographic_parity", "equalized_odds")
+        ]
+        rows.append([title, f"{low:.1f} to {high:.1f} ms", *cells])
+    return table(["trees see", "stock round", "OTF for PDP, times", "for PEO, times"], rows)
+
+
 def parts() -> dict[str, str]:
     """Return what stands between the marks of the page."""
     runs = read()
-    return {"best": best(runs), "leads": leads(runs)}
+    return {
+        "best": best(runs), "leads": leads(runs),
+        "defaults": defaults(pd.read_csv(BENCHMARKS / "defaults.csv")),
+        "alphas": alphas(pd.read_csv(BENCHMARKS / "alphas.csv")),
+        "rounds": rounds(pd.read_csv(BENCHMARKS / "rounds.csv")),
+    }  # fmt: skip
 
 
 def main() -> None:

@@ -46,9 +46,10 @@ def decisions() -> pd.DataFrame:
     return pd.read_csv(BENCHMARKS / "tables.csv")
 
 
-def networks() -> pd.DataFrame:
-    """Return the runs of networks, of the seeds that are whole."""
+def networks(everybody: bool = False) -> pd.DataFrame:
+    """Return the runs of networks on few people, of the seeds that are whole, or on everybody."""
     runs = pd.read_csv(BENCHMARKS / "networks.csv")
+    runs = runs[(runs["people"] == runs["people"].max()) == everybody]
     counts = runs.groupby("seed")["seed"].transform("size")
     return runs[counts == counts.max()]
 

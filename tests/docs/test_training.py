@@ -7,7 +7,7 @@ import re
 
 import pandas as pd
 import pytest
-from page_scripts import BENCHMARKS, cells, crossing, page, says, short
+from page_scripts import BENCHMARKS, cells, crossing, page, says, short, span
 
 SHARES = (0.75, 0.5, 0.25, 0.1)
 
@@ -140,3 +140,86 @@ def test_targets():
     trees = trees[trees["model"] == "xgboost"]["others"]
     says("boosting", f"{(trees > 0.05).sum()} of {len(trees)} limits that held for the 5000")
     assert trees.max() == pytest.approx(2 * 0.05, abs=1e-3)  # "at worst at twice the limit"
+
+
+def test_what_strengths_leave():
+    runs = pd.read_csv(BENCHMARKS / "alphas.csv")
+    runs = runs[runs["model"] == "logistic"]
+    names = {"demographic parity": "pdp", "equalized odds": "peo"}
+    rows = cells(page("training"), "alphas")
+    assert len(rows) == 8
+    for title, *row, balance in rows:
+        name, notion = title.split(", ")
+        own = runs[(runs["dataset"] == name.lower()) & (runs["notion"] == names[notion])]
+        own = own.sort_values("alpha")
+        left = (own["train_violation"] / own["train_violation"].iloc[0]).to_numpy()[1:]
+        assert [float(x) for x in row] == pytest.approx(left, abs=0.0051)
+        assert float(balance) == pytest.approx(own["balance"].iloc[0], rel=0.0051)
+        # "alpha is roughly the share of the violation that is removed"
+        assert left == pytest.approx(1 - own["alpha"].to_numpy()[1:], abs=0.16)
+
+
+def test_the_ridge():
+    runs = pd.read_csv(BENCHMARKS / "defaults.csv")
+    runs = runs[(runs["alpha"] == 0) & runs["setting"].str.startswith("C=")]
+    known = {"Adult": "adult", "Bank": "bank", "Dutch": "dutch", "Diabetes": "diabetes",
+             "ACSIncome, 529 occupations": "acs", "Diabetes with diagnoses": "wide"}  # fmt: skip
+    order = ["C=None", "C=10.0", "C=1.0", "C=0.1", "C=0.01", "C=0.001"]
+    for title, people, rate, *row in cells(page("training"), "ridges"):
+        own = runs[(runs["table"] == known[title]) & (runs["rows"] == int(people))]
+        means = own.groupby("setting")[["loss", "auc"]].mean().loc[order]
+        assert own["seed"].nunique() == (3 if int(people) <= 5000 else 1)
+        assert rate == short(own["rate_loss"].mean(), 3)
+        for cell, (loss, auc) in zip(row, means.to_numpy()):
+            assert cell.replace("*", "") == f"{short(loss, 3)} {short(auc, 3)}"
+            assert ("*" in cell) == (short(loss, 3) == short(means["loss"].min(), 3))
+        if title in ("Adult", "Bank", "Dutch"):  # best or next to best
+            assert sorted(means["loss"]).index(means["loss"]["C=0.1"]) <= 1
+        if "with" in title or "529" in title:
+            assert means["loss"].idxmin() in ("C=0.01", "C=0.001")
+
+
+def test_shares_left_by_one_cost_for_all():
+    runs = pd.read_csv(BENCHMARKS / "attributes.csv").query("split == 0 and notion == 'pdp'")
+    path = runs[(runs["table"] == "adult:sex,race") & (runs["method"] == "people")]
+    found = {row.alpha: json.loads(row.train_violations) for row in path.itertuples()}
+    sex, race = (short(found[0.5][c] / found[0.0][c], 2) for c in ("sex", "race"))
+    says("training", f"leaves {sex} of the violation by sex and {race} of that by race")
+
+
+def test_trees_by_attribute():
+    runs = pd.read_csv(BENCHMARKS / "attributes.csv").sort_values("alpha")
+    found = {}
+    for key, path in runs[runs["method"].str.startswith("trees")].groupby(["table", "method"]):
+        for part in ("train", "test"):
+            x, y = path["share"].to_numpy(), path[f"{part}_auc"].to_numpy()
+            found[(*key, part)] = [crossing(x, y, share) for share in SHARES[:3]]
+    each, one = (
+        "{}, {} and {}".format(*map(short, found["adult:sex,race", f"trees, {kind}", "test"]))
+        for kind in ("attributes", "people")
+    )
+    says("training", f"test AUC {each} where the largest share is .75, .5 and .25, against {one} "
+         "with one for all")  # fmt: skip
+    leads = {
+        part: [a - b for a, b in zip(*(found["synthetic:sex,origin", f"trees, {kind}", part]
+                                       for kind in ("attributes", "people")))]
+        for part in ("train", "test")
+    }  # fmt: skip
+    says("training", f"On the synthetic loans they are {span(leads['train'])} ahead on the "
+         f"training people, and {span(leads['test'])} on the 800 others")  # fmt: skip
+
+
+def test_whole_acs_income():
+    runs = pd.read_csv(BENCHMARKS / "scale.csv")
+    own = runs[(runs["work"] == "pass") & (runs["people"] == 665800)]
+    own = own[own["table"] == "acs_income"].iloc[0]
+    says("training", f"took {own['cpu_seconds']:.0f} s of processor time and {own['peak_gb']:.1f} "
+         "GB")  # fmt: skip
+
+
+def test_trees_that_can_not_keep_a_limit_say_so():
+    runs = pd.read_csv(BENCHMARKS / "targets.csv")
+    runs = runs[(runs["judges"] == "people kept out") & (runs["table"] == "dutch:sex")]
+    runs = runs[(runs["n"] == 5000) & (runs["model"] == "xgboost")]
+    assert len(runs) == 3
+    assert (runs["said"] == 1).all()
