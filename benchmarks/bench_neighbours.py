@@ -15,7 +15,7 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
+from rows import Rows
 from sklearn.metrics import roc_auc_score
 
 import otfair
@@ -34,8 +34,7 @@ def main() -> None:
     parser.add_argument("--people", type=int, default=6000, help="in training, and in the test")
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/neighbours.csv"))
     options = parser.parse_args()
-    rows = pd.read_csv(options.output) if options.output.is_file() else pd.DataFrame(columns=KEY)
-    done = set(rows[KEY].itertuples(index=False, name=None))
+    done = Rows(options.output, KEY)
     for split in range(options.splits):
         for name in TABLES:
             missing = [
@@ -49,10 +48,7 @@ def main() -> None:
             parts = split_table(name, split, options.people)
             for notion, penalty in missing:
                 key = dict(zip(KEY, (name, notion, split, penalty)))
-                found = pd.DataFrame([key | row for row in measure(*parts, notion, penalty)])
-                found.to_csv(
-                    options.output, mode="a", index=False, header=not options.output.is_file()
-                )
+                done.add(*(key | row for row in measure(*parts, notion, penalty)))
                 print(*key.values(), flush=True)
 
 

@@ -11,18 +11,15 @@ is whole after the first, and later seeds make it surer.
 from __future__ import annotations
 
 import argparse
-import datetime
-import subprocess
 from argparse import Namespace
 from importlib.util import find_spec
 from pathlib import Path
 
 import bench_decisions as decisions
-import pandas as pd
 import torch
+from rows import HERE, Rows, stamp
 from tables import methods, networks, people
 
-HERE = Path(__file__).parent
 RUNS, NETWORKS = HERE / "tables.csv", HERE / "networks.csv"
 PARITY, ODDS = "demographic_parity", "equalized_odds"
 BLIND = ["free", "margin", "plain", "on_top", "otf", "linear_post", "oxonfair", "reduction"]
@@ -57,23 +54,11 @@ def can(method: str) -> bool:
     return False
 
 
-def stamp() -> dict[str, str]:
-    """Return the last commit that changed the library, and the day."""
-    asked = ["git", "log", "-1", "--format=%h", "--", "../src"]
-    commit = subprocess.run(asked, cwd=HERE, capture_output=True, text=True).stdout.strip()
-    return {"commit": commit or "unknown", "date": str(datetime.date.today())}
-
-
 def train_networks(setting: networks.Setting, seed: int) -> None:
     """Run what is not in the file of networks yet, for a seed."""
-    key = ["people", "seed", "groups", "method", "strength"]
-    rows = pd.read_csv(NETWORKS).to_dict("records") if NETWORKS.exists() else []
-    known = {tuple(row[k] for k in key) for row in rows}
-    for row in networks.runs(setting, seed, lambda *own: own in known):
-        rows.append(row | stamp())
-        part = NETWORKS.with_suffix(".part")
-        pd.DataFrame(rows).sort_values(key).round(5).to_csv(part, index=False)
-        part.replace(NETWORKS)
+    done = Rows(NETWORKS, ["people", "seed", "groups", "method", "strength"])
+    for row in networks.runs(setting, seed, lambda *own: own in done):
+        done.add(row)
         print(
             f"{setting.people} people {seed} {row['groups']} {row['method']} {row['strength']}: "
             f"violation {row['violation_test']:.4f}, AUC {row['auc_test']:.4f}, "

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
+from rows import HERE, Rows
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
@@ -33,7 +33,7 @@ ALPHAS = (0.3, 0.6, 0.8, 0.9, 0.95, 0.98, 0.995)
 NORM_ALPHAS = tuple(sorted((*ALPHAS, 0.35, 0.4, 0.45, 0.5, 0.55)))
 SPLITS = 5
 BOOSTER: dict[str, Any] = {"n_estimators": 150, "max_depth": 4, "learning_rate": 0.1, "n_jobs": 1}
-RESULTS = Path("benchmarks/boosting.csv")
+RESULTS = HERE / "boosting.csv"
 
 
 class Split:
@@ -101,15 +101,15 @@ METHODS = {
 
 
 def run(names: list[str], people: int, output: Path) -> None:
-    done = pd.read_csv(output) if output.exists() else pd.DataFrame()
-    keys = ["dataset", "seed", "notion", "method"]
-    known = set(done[keys].itertuples(index=False, name=None)) if len(done) else set()
+    key = ["dataset", "seed", "notion", "method"]
+    done = Rows(output, key)
     for seed in range(SPLITS):
         for name in names:
             split: Split | None = None
             for short, notion in NOTIONS.items():
                 for method, train in METHODS.items():
-                    if (name, seed, short, method) in known:
+                    own = (name, seed, short, method)
+                    if own in done:
                         continue
                     split = Split(name, seed, people) if split is None else split
                     began = time.perf_counter()
@@ -117,11 +117,8 @@ def run(names: list[str], people: int, output: Path) -> None:
                         warnings.simplefilter("ignore")  # of fairlearn, about its own methods
                         found = [{"setting": s, **split.judge(h)} for s, h in train(split, notion)]
                     spent = time.perf_counter() - began
-                    rows = pd.DataFrame(found).assign(
-                        dataset=name, seed=seed, notion=short, method=method, seconds=spent
-                    )
-                    rows.to_csv(output, mode="a", header=not output.exists(), index=False)
-                    print(f"{name} {seed} {short} {method}: {spent:.0f} s", flush=True)
+                    done.add(*(row | dict(zip(key, own)) | {"seconds": spent} for row in found))
+                    print(*own, f"{spent:.0f} s", flush=True)
 
 
 def main() -> None:
