@@ -1,4 +1,4 @@
-"""Fair decisions against their peers: test gap, accuracy and time, on the same splits and models.
+r"""Fair decisions against their peers: test gap, accuracy and time, on the same splits and models.
 
     python benchmarks/bench_decisions.py --datasets adult/sex bank/age_binned --methods margin plain
     PYTHONPATH=folder/of/error-parity python benchmarks/bench_decisions.py --methods error_parity
@@ -9,7 +9,7 @@ run, so that a run that was stopped goes on. docs/decisions.py makes the tables 
 
 How long a million people take (the first limit of a method trains the models of its folds):
 
-    python benchmarks/bench_decisions.py --datasets loans/origin --seeds 0 --bases logistic \\
+    python benchmarks/bench_decisions.py --datasets loans/origin --seeds 0 --bases logistic \
         --methods plain margin --limits 0.05 0.02
 
 Models are trained once for all limits of a split, so `seconds` is what a method takes besides them.
