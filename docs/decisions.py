@@ -30,25 +30,9 @@ METHODS = {
     "thresholds": "ThresholdOptimizer*",
     "error_parity": "error-parity*",
 }
-# What was measured with a first version of the method, or published: our table, whose classifier,
-# its accuracy without a limit, and accuracies at test gaps; of rates, or of equalized odds.
-BEFORE: list[tuple[str, str, str, float, list[tuple[float, float]]]] = [
-    ("first version", "adult/sex", "logistic", 0.8438,
-     [(0.0499, 0.8335), (0.0192, 0.8273), (0.0084, 0.8249)]),
-    ("first version", "adult/sex", "boosted", 0.8659, [(0.0446, 0.8532), (0.0087, 0.8431)]),
-    # It told the gap from the overall rate: 0.521 of that between men and women.
-    ("first version", "acs_income/sex", "boosted", 0.8090,
-     [(0.048 / 0.521, 0.8074), (0.019 / 0.521, 0.8007), (0.009 / 0.521, 0.7970)]),
-    ("LinearPost", "adult_all/sex", "logistic", np.nan, [(0.055, 0.8406), (0.010, 0.8324)]),
-    ("LinearPost", "adult_all/sex", "boosted", np.nan, [(0.051, 0.8572), (0.009, 0.8476)]),
-]  # fmt: skip
-BEFORE_ODDS = [
-    ("first version", "adult/sex", "boosted", 0.8659, [(0.0349, 0.8594), (0.0133, 0.8523)]),
-]
 LIMITS = (0.05, 0.02, 0.01)
 SEEDS = 5
 BASES = ("logistic", "boosted")
-ALL = "Adult with race as a feature and all 48842 people"
 PEERS = ("reduction", "otf", "thresholds", "error_parity")
 PARITY, ODDS = "demographic_parity", "equalized_odds"
 ACS_TESTED = 150_000 / 120_000  # test people of ACSIncome for each who trains
@@ -165,32 +149,6 @@ def told_apart(runs: pd.DataFrame) -> str:
     return f"{clear} of {count} intervals do not reach zero; {chance}. Ours is {sides}."
 
 
-def before(runs: pd.DataFrame) -> str:
-    """Our accuracy at test gaps that others reached."""
-    rows = []
-    asked = [(PARITY, "", one) for one in BEFORE]
-    asked += [(ODDS, ", equalized odds", one) for one in BEFORE_ODDS]
-    for notion, ending, (who, name, base, free, points) in asked:
-        part = _part(runs, base, notion, name)
-        if not len(part):
-            continue
-        x, y = _curve(part, "plain")
-        rows.append(
-            [f"{who}: {TABLES.get(name, ALL)}, {base}{ending}", "no limit",
-             "-" if np.isnan(free) else number(free), number(y[-1])]
-        )  # fmt: skip
-        for gap, accuracy in points:
-            rows.append(["", number(gap, 3), number(accuracy), number(_at(gap, x, y))])
-    return table(["", "test gap", "accuracy", "ours"], rows)
-
-
-def _at(gap: float, x: np.ndarray, y: np.ndarray) -> float:
-    """Return the accuracy of a curve at a gap; beyond its end, along its last piece."""
-    if gap >= x[0]:
-        return float(np.interp(gap, x, y))
-    return float(y[0] + (gap - x[0]) * (y[1] - y[0]) / (x[1] - x[0]))
-
-
 def seconds(runs: pd.DataFrame) -> str:
     """Seconds besides the classifiers, by method."""
     own = runs[runs["method"].isin(METHODS)]
@@ -271,14 +229,6 @@ def _pair(found: pd.DataFrame) -> str:
     return f"{shown(found['accuracy'], tested=ratio)} at {shown(found['gap_large'], tested=ratio)}"
 
 
-def _curve(part: pd.DataFrame, method: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean gaps, rising, and mean accuracies of a method and of no limit."""
-    found = part[part["method"].isin([method, "free"])]
-    mean = found.groupby(found["setting"].fillna(1.0))[["gap_large", "accuracy"]].mean()
-    mean = mean.sort_values("gap_large")
-    return mean["gap_large"].to_numpy(), mean["accuracy"].to_numpy()
-
-
 def lead(part: pd.DataFrame, ours: str, peer: str) -> np.ndarray | None:
     """Return leads by setting and split, at the gaps of a peer that lie within our curve.
 
@@ -314,7 +264,7 @@ def parts() -> dict[str, str]:
     some = runs[runs["seed"] < SEEDS]  # more seeds tell more of coverage
     made = {
         "coverage": coverage(runs), "leads": leads(some), "told apart": told_apart(some),
-        "before": before(some), "seconds": seconds(some),
+        "seconds": seconds(some),
     }  # fmt: skip
     for base in BASES:
         made[base] = results(some, base, PARITY)
