@@ -1,8 +1,8 @@
 """A model of groups: what the rows of people are, as far as their features tell.
 
-Maths: docs/decisions.md, section "Without the attribute". Groups are predicted by multinomial
-logistic regression on encoded features, and values by ridge regression. Where strata are labels,
-the chance of the label is the classifier's own.
+Maths: docs/decisions.md, section "Deciding without the sensitive attribute". Groups are predicted
+by multinomial logistic regression on encoded features, and values by ridge regression. Where strata
+are labels, the chance of the label is the classifier's own.
 """
 
 from __future__ import annotations

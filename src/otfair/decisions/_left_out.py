@@ -1,8 +1,8 @@
 """Chances of groups for those who trained the model, as if each had been left out.
 
-Maths: docs/decisions.md, section "Without the attribute". One step of Newton's method leads from
-the model of all people to that without person i. With x the features and 1, p the chances, y the
-group, w the weight, W = diag(p) - p p', and H the Hessian of the penalised loss,
+Maths: docs/decisions.md, section "Deciding without the sensitive attribute". One step of Newton's
+method leads from the model of all people to that without person i. With x the features and 1, p the
+chances, y the group, w the weight, W = diag(p) - p p', and H the Hessian of the penalised loss,
 
     A = (I kron x)' H^-1 (I kron x),      logits without i = logits + A (I - w W A)^-1 w (p - y)
 

@@ -1,8 +1,9 @@
 """Margins that make limits hold for new people: how sure it is, and for which groups it can be.
 
-Maths: docs/decisions.md, section "New people". A group's rate in a new sample differs from that
-of the people who tuned the rule by the sampling errors of both. Margins are one multiple of these
-errors, the smallest with which simulated samples meet all limits as often as asked for.
+Maths: docs/decisions.md, section "Limits that hold for new people". A group's rate in a new sample
+differs from that of the people who tuned the rule by the sampling errors of both. Margins are one
+multiple of these errors, the smallest with which simulated samples meet all limits as often as
+asked for.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ WIDEST = 4.0  # of them
 # How much surer rows must be able to be than is asked for, as a share of what is left to 1.
 STRICTER = (0.0, 0.3, 0.6)
 CLOSE = 0.01  # of the confidence asked for
-# By how much a model of groups is off, as a rate (0.03 on ACSIncome, by race). Groups in which
+# By how much a model of groups may be off, as a rate. Groups in which
 # the error of sampling is larger are judged by the model rather than by the few who are there.
 MODEL_ERROR = 0.03
 

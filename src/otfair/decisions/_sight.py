@@ -1,7 +1,7 @@
 """How a rule sees people: what decisions about them gain, and the rows they are expected to have.
 
-Maths: docs/decisions.md, section "Without the attribute". Those who tune the rule are seen by
-models that have not been trained on them; new people by the final models.
+Maths: docs/decisions.md, section "Deciding without the sensitive attribute". Those who tune the
+rule are seen by models that have not been trained on them; new people by the final models.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Rules whose limits hold as observed: a smooth program in one price for each row.
 
-Maths: docs/decisions.md, section "As observed". Decisions are smoothed: sigma((a - v' mu) / width),
-so that gain and observed rates have slopes, and SLSQP finds the best mu within the limits:
+Maths: docs/decisions.md, section "Limits on observed rates". Decisions are smoothed: sigma((a - v'
+mu) / width), so that gain and observed rates have slopes, and SLSQP finds the best mu within the
+limits:
 
     max_mu,u,z  mean(w a d) - PRICE z    s.t.  L r(mu) + M u <= q + z,  z >= 0
     d_i = sigma((a_i - v_i' mu) / width),  r = mean(w o d)   with o the rows as observed

@@ -1,9 +1,9 @@
 """Duals whose rule meets limits for people as observed, not as a model of groups sees them.
 
-Maths: docs/decisions.md, section "As observed". The linear program of predicted rates gives the
-first rule, with its limits moved by what is observed less what is predicted. From there a smooth
-program of observed rates is solved, with decisions ever less smooth; what whole decisions then
-differ by moves its limits in turn.
+Maths: docs/decisions.md, section "Limits on observed rates". The linear program of predicted rates
+gives the first rule, with its limits moved by what is observed less what is predicted. From there a
+smooth program of observed rates is solved, with decisions ever less smooth; what whole decisions
+then differ by moves its limits in turn.
 """
 
 from __future__ import annotations
