@@ -1,17 +1,15 @@
 """Play the messages of a Newton step on many workers, and time them.
 
+    python benchmarks/dask_messages.py            # rows go to benchmarks/dask_messages.csv
+
 A client sends each of W workers what a task of the step needs, over W connections of this machine,
 each worker answers with its sums, and the client adds them up: what a step of `smooth_otf` on Dask
-moves, without Dask and without any work. `--dask` times the same step by Dask's own scheduler, with
-W partitions of a few rows on two worker processes.
-
-    python benchmarks/dask_messages.py --workers 100 --types 20 --rows 8
-    python benchmarks/dask_messages.py --workers 100 --dask
+moves, without Dask and without any work. Then the same step by Dask's own scheduler, with W
+partitions of a few rows on two worker processes. Less than a minute in all.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import multiprocessing
 import pickle
@@ -19,7 +17,12 @@ import struct
 import time
 
 import numpy as np
+from rows import HERE, Rows
 
+RUNS = HERE / "dask_messages.csv"
+MESSAGES = ((100, 20, 8), (100, 200, 60))  # workers, types and rows of G
+PARTITIONS = (4, 10, 100)
+STEPS = 50
 LENGTH = struct.Struct("!Q")
 
 
@@ -79,23 +82,23 @@ async def _play(port, workers, task, steps):
     return seconds
 
 
-def play(workers: int, types: int, rows: int, steps: int) -> None:
+def play(workers: int, types: int, rows: int) -> dict[str, object]:
+    """Return the sizes of messages, and the median time that a step of them takes."""
     task, answer = step_messages(types, rows)
     port = multiprocessing.Value("i", 0)
     process = multiprocessing.Process(target=_workers, args=(port, answer), daemon=True)
     process.start()
     while not port.value:
         time.sleep(0.01)
-    seconds = asyncio.run(_play(port.value, workers, task, steps))
+    seconds = asyncio.run(_play(port.value, workers, task, STEPS))
     process.terminate()
+    sizes = {"bytes_to_each": len(task), "bytes_back": len(answer)}
     moved = workers * (len(task) + len(answer) + 2 * LENGTH.size)
-    print(
-        f"{workers} workers, {types} types, {rows} rows of G: {len(task)} bytes to each, "
-        f"{len(answer)} back, {moved / 1e3:.0f} kB a step; median {np.median(seconds) * 1e3:.1f} ms"
-    )
+    return {**sizes, "bytes_in_all": moved, "milliseconds": 1e3 * np.median(seconds)}
 
 
-def play_on_dask(workers: int, steps: int) -> None:
+def play_on_dask(workers: int) -> dict[str, object]:
+    """Return the median time of a step by Dask's scheduler."""
     import dask.dataframe as dd
     import pandas as pd
     from distributed import Client, LocalCluster
@@ -116,22 +119,25 @@ def play_on_dask(workers: int, steps: int) -> None:
         solved = otfair.smooth_otf(rows["h"], otfair.PointCloud(rows[["a", "b"]]), fair)
         semi = solved.problem.semi_dual(solved.problem, None, solved.point.reference)
         seconds = []
-        for _ in range(steps):
+        for _ in range(STEPS):
             began = time.perf_counter()
             semi.at(solved.mu)
             seconds.append(time.perf_counter() - began)
-    print(f"Dask, {workers} partitions: median {np.median(seconds) * 1e3:.0f} ms a step")
+    return {"milliseconds": 1e3 * np.median(seconds)}
+
+
+def main() -> None:
+    """Add a row for each case that is not there yet."""
+    runs = Rows(RUNS, ["by", "workers", "types"])
+    for workers, types, rows in MESSAGES:
+        if ("messages", workers, types) not in runs:
+            key = {"by": "messages", "workers": workers, "types": types, "rows": rows}
+            runs.add({**key, **play(workers, types, rows)})
+    for workers in PARTITIONS:
+        if ("dask", workers, 6) not in runs:
+            key = {"by": "dask", "workers": workers, "types": 6, "rows": 5}
+            runs.add({**key, **play_on_dask(workers)})
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--workers", type=int, default=100)
-    parser.add_argument("--types", type=int, default=20)
-    parser.add_argument("--rows", type=int, default=8)
-    parser.add_argument("--steps", type=int, default=50)
-    parser.add_argument("--dask", action="store_true")
-    given = parser.parse_args()
-    if given.dask:
-        play_on_dask(given.workers, given.steps)
-    else:
-        play(given.workers, given.types, given.rows, given.steps)
+    main()
