@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pandas as pd
-from pages import BENCHMARKS, DOCS, fill, number, table
+from pages import BENCHMARKS, DOCS, fill, mean_and_reach, number, shown, table
 
 PAGE = DOCS / "training.md"
 SHARES = (0.75, 0.5, 0.25, 0.1)  # of the violation of the unfair model
@@ -40,6 +40,15 @@ AGAINST = {
 }  # fmt: skip
 PENALTIES = {"otf": "OTF", "norm": "Norm, p = 1", "norm2": "Norm, p = 2"}
 VIOLATIONS = (0.15, 0.10, 0.06, 0.03)
+TESTED = 0.2 / 0.8  # test people for each who trains
+PROMISES = {
+    ("logistic", 0.12, "default"): "as it is: `cv=5`, `new_people=1/3`",
+    ("logistic", 0.1, "new_people=1"): "`new_people=1`",
+    ("xgboost", 0.12, "new_people=1"): "`new_people=1`, XGBoost",
+    ("logistic", 0.12, "cv=2"): "`cv=2`, Adult alone",
+    ("logistic", 0.12, "cv=10"): "`cv=10`, Adult alone",
+    ("logistic", 0.12, "validation_fraction=0.2"): "`validation_fraction=0.2`",
+}
 LIMIT = 0.05  # that models were asked to keep
 MODELS = {"logistic": "logistic", "xgboost": "XGBoost"}
 SIZES = {1000: "1000", 5000: "5000", 0: "whole"}
@@ -101,6 +110,25 @@ def targets(runs: pd.DataFrame) -> str:
     )  # fmt: skip
 
 
+def promises(runs: pd.DataFrame) -> str:
+    """Return how often promises were kept, among new people and among all others."""
+    rows = []
+    for model, limit, setting in PROMISES:
+        own = runs[(runs["model"] == model) & (runs["limit"] == limit)]
+        own = own[own["setting"] == setting]
+        sure = own[own["said"] == 0]
+        kept = [f"{(sure[c] <= limit).sum()} of {len(sure)}" for c in ("sample", "others")]
+        rows.append(
+            [PROMISES[model, limit, setting], f"{limit:g}", f"{len(sure)} of {len(own)}", *kept,
+             number(own["judged"].mean(), 3), number(own["others"].mean(), 3),
+             f"{own['seconds'].mean():.1f} s"]
+        )  # fmt: skip
+    return table(
+        ["", "limit", "promised", "kept among new people", "among all others", "judged, mean",
+         "found among the others", "time"], rows,
+    )  # fmt: skip
+
+
 def alphas(runs: pd.DataFrame) -> str:
     """Return what strengths leave of the unconstrained training violation."""
     runs, rows = runs[runs["model"] == "logistic"], []
@@ -144,45 +172,71 @@ def at_violation(path: pd.DataFrame, notion: str, target: float, column: str) ->
     return np.nan
 
 
-def against_norm(runs: pd.DataFrame) -> str:
-    """Return training and test AUC at equal training violations, means over splits."""
-    rows = []
-    for name, title in AGAINST.items():
-        for notion in ("peo", "pdp"):
-            part = runs[(runs["table"] == name) & (runs["notion"] == notion)]
-            free = part[(part["alpha"] == 0) & (part["method"] == "otf")].mean(numeric_only=True)
-            auc, unfair = number(free["train_auc"]), number(free[f"train_{notion}"], 3)
-            first = f"{title}, {WORDS[notion]} (unconstrained {auc} at {unfair})"
-            for target in VIOLATIONS:
-                found = {
-                    method: [
-                        np.mean([at_violation(path, notion, target, f"{of}_auc")
-                                 for _, path in part[part["method"] == method].groupby("split")])
-                        for of in ("train", "test")
-                    ]
-                    for method in PENALTIES
-                }  # fmt: skip
-                if any(np.isnan(x) for pair in found.values() for x in pair):
-                    continue  # not reached by all, in every split
-                high = max(number(train) for train, _ in found.values())
-                cells = []
-                for pair in found.values():
-                    train, test = map(number, pair)
-                    cells.append(f"**{train}** ({test})" if train == high else f"{train} ({test})")
-                rows.append([first, number(target, 2), *cells])
-                first = ""
-    return table(["", "violation", *PENALTIES.values()], rows)
+def by_split(
+    part: pd.DataFrame, notion: str, target: float, column: str
+) -> dict[str, np.ndarray] | None:
+    """Return a column of each penalty at a violation, split by split; None if one is not so low."""
+    found = {
+        method: np.array(
+            [at_violation(path, notion, target, column)
+             for _, path in part[part["method"] == method].groupby("split")]
+        )
+        for method in PENALTIES
+    }  # fmt: skip
+    return None if any(np.isnan(x).any() for x in found.values()) else found
+
+
+def against_norm(runs: pd.DataFrame) -> tuple[str, str]:
+    """Return AUC at equal training violations with OTF's leads, and where intervals tell."""
+    rows: list[list[str]] = []
+    ahead: list[str] = []
+    behind: list[str] = []
+    count = 0
+    for (name, title), notion in product(AGAINST.items(), ("peo", "pdp")):
+        part = runs[(runs["table"] == name) & (runs["notion"] == notion)]
+        free = part[(part["alpha"] == 0) & (part["method"] == "otf")].mean(numeric_only=True)
+        auc, unfair = number(free["train_auc"]), number(free[f"train_{notion}"], 3)
+        first = f"{title}, {WORDS[notion]} (unconstrained {auc} at {unfair})"
+        for target in VIOLATIONS:
+            train, test = (by_split(part, notion, target, f"{x}_auc") for x in ("train", "test"))
+            if train is None or test is None:
+                continue
+            high = max(number(x.mean()) for x in train.values())
+            cells = []
+            for method in PENALTIES:
+                own, other = number(train[method].mean()), number(test[method].mean())
+                cells.append(f"**{own}** ({other})" if own == high else f"{own} ({other})")
+            for peer in ("norm", "norm2"):
+                lead = test["otf"] - test[peer]
+                cells.append(shown(lead, sign=True, tested=TESTED))
+                mean, reach = mean_and_reach(lead, TESTED)
+                where = f"{title}, {WORDS[notion]}, {number(target, 2)}, {PENALTIES[peer]}"
+                if abs(mean) > reach and cells[-1].split(" ± ")[0] not in ("+.0000", "-.0000"):
+                    (ahead if mean > 0 else behind).append(where)
+                count += 1
+            rows.append([first, number(target, 2), *cells])
+            first = ""
+    told = (
+        f"Of the {count} leads OTF is surely ahead in {len(ahead)} ({'; '.join(ahead)}) and surely "
+        f"behind in {len(behind)} ({'; '.join(behind)}). The others are not told apart by so few "
+        "splits."
+    )
+    head = [*PENALTIES.values(), "test lead over p = 1", "over p = 2"]
+    return table(["", "violation", *head], rows), told
 
 
 def parts() -> dict[str, str]:
     """Return what stands between the marks of the page."""
     shares = pd.read_csv(BENCHMARKS / "attributes.csv")
+    norm, told = against_norm(pd.read_csv(BENCHMARKS / "norm.csv"))
     return {
         "alphas": alphas(pd.read_csv(BENCHMARKS / "alphas.csv")),
         "ridges": ridges(pd.read_csv(BENCHMARKS / "defaults.csv")),
-        "against norm": against_norm(pd.read_csv(BENCHMARKS / "norm.csv")),
+        "against norm": norm,
+        "against norm in words": told,
         "attributes": at_shares(shares, ATTRIBUTES, BY_ATTRIBUTE),
         "groups": at_shares(shares, GROUPS, BY_GROUP),
+        "promises": promises(pd.read_csv(BENCHMARKS / "promises.csv")),
         "targets": targets(pd.read_csv(BENCHMARKS / "targets.csv")),
     }
 

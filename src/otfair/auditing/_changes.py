@@ -203,9 +203,10 @@ def _differing(changes: Changes) -> list[str]:
         if groups:
             said.append(f"Groups only in {where}: {', '.join(groups)}.")
     if changes.uncompared:
+        one = changes.uncompared == 1
         said.append(
-            f"{changes.uncompared} figures were not compared: too few people tell them in one of "
-            "the audits."
+            f"{changes.uncompared} {'figure was' if one else 'figures were'} not compared: too few "
+            f"people tell {'it' if one else 'them'} in one of the audits."
         )
     return said
 
