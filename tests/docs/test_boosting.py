@@ -85,10 +85,9 @@ def test_order_with_fairness():
     runs = runs[(runs["alpha"] == 0.9) & (runs["table"] != "wide")]
     means = runs.groupby(["table", "rows", "setting"])["loss"].mean().unstack()
     assert len(means) == 10
-    for booster in ("XGBoost", "LightGBM"):
-        assert (means[f"{booster}, ours"] < means[f"{booster}'s own"]).all()
-    says("boosting", "With fairness (alpha = 0.9) ours had the lower test log-loss on all ten of "
-         "the smaller samples, with either booster.")  # fmt: skip
+    better = [(means[f"{b}, ours"] < means[f"{b}'s own"]).sum() for b in ("XGBoost", "LightGBM")]
+    says("boosting", "ours had the lower test log-loss on {} of the 10 samples of 1000 and 5000 "
+         "people with XGBoost, and on {} with LightGBM.".format(*better))  # fmt: skip
 
 
 def test_what_strengths_leave_of_trees():
