@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from page_scripts import BENCHMARKS, cells, crossing, interval, page, says, short, span
+from scipy import stats
 
 SHARES = (0.75, 0.5, 0.25, 0.1)
 
@@ -175,7 +176,8 @@ def test_the_ridge():
             assert cell.replace("*", "") == f"{short(loss, 3)} {short(auc, 3)}"
             assert ("*" in cell) == (short(loss, 3) == short(means["loss"].min(), 3))
         if title in ("Adult", "Bank", "Dutch"):  # best or next to best
-            assert sorted(means["loss"]).index(means["loss"]["C=0.1"]) <= 1
+            rounded = means["loss"].round(3)
+            assert (rounded < rounded["C=0.1"]).sum() <= 1
         if "with" in title or "529" in title:
             assert means["loss"].idxmin() in ("C=0.01", "C=0.001")
 
@@ -284,4 +286,6 @@ def test_promises():
         if name.startswith("validation"):  # "who can't promise it"
             assert not len(sure)
         elif name in ("default", "new_people=1`"):
-            assert sum(sure["sample"] <= float(limit)) >= 0.9 * len(sure)
+            # 90 %, as far as so many samples tell.
+            kept = sum(sure["sample"] <= float(limit))
+            assert stats.binom.cdf(kept, len(sure), 0.9) > 0.05
