@@ -34,7 +34,7 @@ import otfair
 VALIDATION, TEST = 40_000, 100_000
 LAYERS, DROPOUT, BATCH, EPOCHS, DECAY = (512, 256, 64), 0.2, 512, 40, 0.01
 # Weights of a penalty beside the cross-entropy: those of ABCFair that do something, and between.
-NORM, PROJECTION = (0.01, 0.03, 0.1, 0.3), (0.3, 1.0, 3.0)
+NORM, PROJECTION = (0.01, 0.03, 0.1, 0.2, 0.3, 1.0), (0.3, 1.0, 3.0)
 SHRUNK = (0.5, 0.2, 0.1)  # what is left of a score's distance from the mean
 OURS = (0.2, 0.4, 0.7, 0.9)  # alphas: weights of alpha / (1 - alpha), and a balance
 SENSITIVE = ("sex", "race", "sex and race")
@@ -175,7 +175,7 @@ SETTINGS = {
     "networks_all": Setting(
         ALL, range(1), ("sex", "sex and race", "race"),
         {"none": (0.0,), "none, shrunk": SHRUNK, "OTF": (0.2, 0.4, 0.7),
-         "fairret, Norm": (0.03, 0.1, 0.3), "fairret, KL projection": (3.0,)},
+         "fairret, Norm": (0.03, 0.1, 0.3, 1.0), "fairret, KL projection": (3.0,)},
     ),
 }  # fmt: skip
 
