@@ -37,6 +37,7 @@ LAYERS, DROPOUT, BATCH, EPOCHS, DECAY = (512, 256, 64), 0.2, 512, 40, 0.01
 NORM, PROJECTION = (0.01, 0.03, 0.1, 0.2, 0.3, 1.0), (0.3, 1.0, 3.0)
 SHRUNK = (0.5, 0.2, 0.1)  # what is left of a score's distance from the mean
 OURS = (0.2, 0.4, 0.7, 0.9)  # alphas: weights of alpha / (1 - alpha), and a balance
+BY_ALPHA = ("OTF", "Norm", "OTF, by group")
 SENSITIVE = ("sex", "race", "sex and race")
 MERGED = {
     "American Indian": "Other", "Alaska Native": "Other", "Pacific Islander": "Other",
@@ -150,7 +151,7 @@ METHODS: dict[str, tuple[Any, tuple[float, ...]]] = {
     "none, shrunk": (None, SHRUNK),
     "fairret, Norm": (fairret(FairretNorm), NORM),
     "fairret, KL projection": (fairret(KLProjectionLoss), PROJECTION),
-    "OTF": (ours(otfair.OTFLoss), OURS),
+    "OTF": (ours(otfair.OTFLoss), (*OURS, 0.8)),
     "Norm": (ours(otfair.NormLoss), OURS),
     "OTF, by group": (ours(otfair.OTFLoss, weigh="groups"), OURS),
 }
@@ -201,21 +202,21 @@ def runs(setting: Setting, seed: int, done: Callable[..., bool]) -> Iterator[dic
         if not left:
             continue
         people, (free, spent) = read(seed, setting.people), unpenalised(seed, setting.people)
-        make, every = METHODS[method]
+        make, _ = METHODS[method]
         began = time.process_time()
         penalty = None if make is None else make(people, name, free)
         made = time.process_time() - began
         for strength in left:
             model = free
             if penalty is not None:
-                weight = strength / (1 - strength) if every is OURS else strength
+                weight = strength / (1 - strength) if method in BY_ALPHA else strength
                 began = time.process_time()
                 model = train(people, penalty, weight, EPOCHS)
                 spent = made + time.process_time() - began
             yield {
                 "people": setting.people, "seed": seed, "groups": name, "method": method,
                 "strength": strength, "epochs": EPOCHS, "train": spent,
-                **judge(model, people, name, strength if every is SHRUNK else 1.0),
+                **judge(model, people, name, strength if method == "none, shrunk" else 1.0),
             }  # fmt: skip
 
 

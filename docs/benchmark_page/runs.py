@@ -46,10 +46,10 @@ def decisions() -> pd.DataFrame:
     return pd.read_csv(BENCHMARKS / "tables.csv")
 
 
-def networks(everybody: bool = False) -> pd.DataFrame:
-    """Return the runs of networks on few people, of the seeds that are whole, or on everybody."""
+def networks(all_people: bool = False) -> pd.DataFrame:
+    """Return the runs of networks on few people, of the seeds that are whole, or on all."""
     runs = pd.read_csv(BENCHMARKS / "networks.csv")
-    runs = runs[(runs["people"] == runs["people"].max()) == everybody]
+    runs = runs[(runs["people"] == runs["people"].max()) == all_people]
     counts = runs.groupby("seed")["seed"].transform("size")
     return runs[counts == counts.max()]
 
@@ -87,13 +87,7 @@ def _with_free(part: pd.DataFrame, method: str) -> pd.DataFrame:
 def at(gap: float, mean: pd.DataFrame) -> float:
     """Return the accuracy of a curve at a gap, or nothing where it does not come there."""
     x, y = mean["gap"].to_numpy(), mean["accuracy"].to_numpy()
-    if gap > x[-1] + NEAR:
-        return np.nan
-    if gap >= x[0]:
-        return float(np.interp(gap, x, y))
-    if gap < x[0] - NEAR or len(x) < 2:
-        return np.nan
-    return float(y[0] + (gap - x[0]) * (y[1] - y[0]) / max(x[1] - x[0], 1e-9))
+    return float(np.interp(gap, x, y)) if x[0] <= gap <= x[-1] + NEAR else np.nan
 
 
 @dataclass(frozen=True)
@@ -121,10 +115,10 @@ class Lead:
     @property
     def word(self) -> str:
         """Say whether ours is ahead or behind, where the interval tells; one split does not."""
-        return told(self.values)
+        return verdict(self.values)
 
 
-def told(values: np.ndarray) -> str:
+def verdict(values: np.ndarray) -> str:
     """Say of differences by split whether ours is ahead or behind, where the interval tells."""
     if not len(values):
         return "nowhere at the same gap"
@@ -132,7 +126,7 @@ def told(values: np.ndarray) -> str:
     if np.isnan(reach):
         return f"{number(mean, 4, sign=True)} on one split"
     if abs(mean) <= reach:
-        return "not told apart"
+        return "level"
     return f"{number(abs(mean))} {'ahead' if mean > 0 else 'behind'}"
 
 
