@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
+from benchmark_page import runs as comparison
+from benchmark_page.runs import METHODS, ODDS, PARITY, Lead
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from pages import DOCS, TESTED, fill, mean_and_reach, number, shown, standard_error, table
+from pages import (
+    BENCHMARKS,
+    DOCS,
+    TESTED,
+    fill,
+    mean_and_reach,
+    number,
+    shown,
+    standard_error,
+    table,
+)
 
-PAGE, RUNS = DOCS / "decisions.md", DOCS / "decisions.csv"
+PAGE, RUNS, OTHERS = DOCS / "decisions.md", DOCS / "decisions.csv", BENCHMARKS / "tables.csv"
 TABLES = {
     "adult/sex": "Adult, sex",
     "adult/race": "Adult, race",
@@ -21,20 +32,19 @@ TABLES = {
     "acs_income/sex": "ACSIncome, sex",
     "acs_income/race": "ACSIncome, race",
 }
-METHODS = {
-    "margin": "FairDecisions",
-    "plain": "FairDecisions, no margin",
-    "reduction": "ExponentiatedGradient",
-    "otf": "OTF, scores alone",
-    "attribute": "FairDecisions, no margin*",
-    "thresholds": "ThresholdOptimizer*",
-    "error_parity": "error-parity*",
+OTHER_TABLES = {
+    "adult_all/sex": "Adult, all 48842 people, sex",
+    "acs_part/sex": "ACSIncome, 43000 people, sex",
+    "law/race": "Law, race",
+    "compas/race": "COMPAS, race",
+    "german/sex": "German, sex",
 }
-LIMITS = (0.05, 0.02, 0.01)
+SHOWN = ("margin", "plain", "reduction", "otf", "attribute", "thresholds", "error_parity")
+LIMITS, MORE_LIMITS = (0.05, 0.02, 0.01), (0.1, 0.08, 0.05, 0.02, 0.01)
 SEEDS = 5
+LEVEL = 0.003  # of accuracy; methods that differ by less have no bars of their own in a figure
 BASES = ("logistic", "boosted")
 PEERS = ("reduction", "otf", "thresholds", "error_parity")
-PARITY, ODDS = "demographic_parity", "equalized_odds"
 ACS_TESTED = 150_000 / 120_000  # test people of ACSIncome for each who trains
 
 
@@ -43,42 +53,33 @@ def ratio_of(runs: pd.DataFrame) -> float:
     return ACS_TESTED if runs["table"].iloc[0].startswith("acs_income") else TESTED
 
 
-def coverage(runs: pd.DataFrame) -> str:
+def coverage(runs: pd.DataFrame, titles: dict[str, str], limits: tuple[float, ...]) -> str:
     """In how many runs the test gap is within the limit, where that is promised, and elsewhere."""
     rows = []
-    kept = runs[runs["method"] == "margin"]
-    total: dict[str, list[int]] = {}
-    for name, part in _tables(kept):
+    total = {limit: [0, 0] for limit in limits}
+    for name, part in _tables(runs[runs["method"] == "margin"], titles):
         sure = part["confidence"] >= 0.9
-        whole, some = sure & (part["promised"] == part["groups"]), sure & (part["promised"] > 1)
+        whole = sure & (part["promised"] == part["groups"])
+        some = sure & (part["promised"] > 1) & ~whole
         cells = []
-        for limit in LIMITS:
-            here = part["setting"] == limit
-            found = []
-            for kind, chosen, column in (
-                ("all", whole, "gap"), ("some", some & ~whole, "gap_promised"),
-                ("none", ~sure, "gap"),
+        for limit in limits:
+            here, found = part["setting"] == limit, []
+            for mark, chosen, column in (
+                ("", whole, "gap"), ("†", some, "gap_promised"), (" (none)", ~(whole | some), "gap")
             ):  # fmt: skip
                 own = part[here & chosen]
                 if not len(own):
                     continue
                 within = int((own[column] <= limit).sum())
-                found.append(
-                    f"{within} of {len(own)}" + {"some": "†", "none": " (none)"}.get(kind, "")
-                )
-                if kind != "none":
-                    sums = total.setdefault(f"{limit}", [0, 0])
-                    sums[0], sums[1] = sums[0] + within, sums[1] + len(own)
+                found.append(f"{within} of {len(own)}{mark}")
+                if chosen is whole or chosen is some:
+                    total[limit][0] += within
+                    total[limit][1] += len(own)
             cells.append(", ".join(found) or "-")
         rows.append([name, *cells])
-    rows.append(
-        ["**all that are promised**"]
-        + [
-            "**{} of {}**".format(*total[str(limit)]) if str(limit) in total else "-"
-            for limit in LIMITS
-        ]
-    )
-    return table(["limit", *[number(x, 2) for x in LIMITS]], rows)
+    sums = ["**{} of {}**".format(*total[limit]) if total[limit][1] else "-" for limit in limits]
+    rows.append(["**all that are promised**", *sums])
+    return table(["limit", *[number(x, 2) for x in limits]], rows)
 
 
 def results(runs: pd.DataFrame, base: str, notion: str) -> str:
@@ -93,8 +94,8 @@ def results(runs: pd.DataFrame, base: str, notion: str) -> str:
             continue
         alone = part[part["method"] == "free"]
         rows.append([title, "no limit", f"{_pair(alone)}", *[""] * (len(limits) - 1)])
-        for method, called in METHODS.items():
-            found = part[part["method"] == method]
+        for method in SHOWN:
+            found, called = part[part["method"] == method], METHODS[method].title
             if method == "otf" or not len(found):
                 continue
             seeds = found["seed"].nunique()
@@ -108,17 +109,20 @@ def results(runs: pd.DataFrame, base: str, notion: str) -> str:
     return table(["", "", *[f"limit {number(x, 2)}" for x in limits]], rows)
 
 
-def compared(runs: pd.DataFrame) -> Iterator[tuple[str, str, np.ndarray | None, float]]:
+def compared(runs: pd.DataFrame) -> Iterator[tuple[str, str, Lead | None, float]]:
     """Yield tables, peers, our leads at their gaps, and how many people test for each who trains.
 
-    Where the peer uses the attribute, ours does.
+    Where the peer uses the attribute, ours does. The gap is that of large groups.
     """
     for base in BASES:
         for name, title in TABLES.items():
             part = _part(runs, base, PARITY, name)
+            part = part.assign(gap=part["gap_large"])
             for peer in PEERS:
-                ours = "attribute" if METHODS[peer].endswith("*") else "plain"
-                yield f"{title}, {base}", peer, lead(part, ours, peer), ratio_of(part)
+                ours = "attribute" if METHODS[peer].attribute else "plain"
+                ran = bool((part["method"] == peer).any())
+                found = comparison.lead(part, ours, peer) if ran else None
+                yield f"{title}, {base}", peer, found, ratio_of(part)
 
 
 def leads(runs: pd.DataFrame) -> str:
@@ -126,22 +130,22 @@ def leads(runs: pd.DataFrame) -> str:
     rows: dict[str, list[str]] = {}
     for title, _, found, ratio in compared(runs):
         text = "-" if found is None else "out of reach"
-        if found is not None and len(found):
-            text = f"{shown(found.mean(axis=0), sign=True, tested=ratio)} ({len(found)})"
+        if found is not None and len(found.values):
+            text = f"{shown(found.values, sign=True, tested=ratio)} ({len(found.settings)})"
         rows.setdefault(title, [title]).append(text)
-    return table(["ahead of", *[METHODS[peer] for peer in PEERS]], list(rows.values()))
+    return table(["ahead of", *[METHODS[peer].title for peer in PEERS]], list(rows.values()))
 
 
-def told_apart(runs: pd.DataFrame) -> str:
+def clear_leads(runs: pd.DataFrame) -> str:
     """Say where an interval of the leads does not reach zero."""
     said, count = {"ahead of": [], "behind": []}, 0
     for title, peer, found, ratio in compared(runs):
-        if found is None or not len(found):
+        if found is None or not len(found.values):
             continue
         count += 1
-        mean, reach = mean_and_reach(found.mean(axis=0), ratio)
+        mean, reach = mean_and_reach(found.values, ratio)
         if abs(mean) > reach:
-            text = f"{METHODS[peer]} by {number(abs(mean))} ({title})"
+            text = f"{METHODS[peer].title} by {number(abs(mean))} ({title})"
             said["ahead of" if mean > 0 else "behind"].append(text)
     sides = "; ".join(f"{side} {' and '.join(own)}" for side, own in said.items() if own)
     clear = sum(len(own) for own in said.values())
@@ -151,25 +155,22 @@ def told_apart(runs: pd.DataFrame) -> str:
 
 def seconds(runs: pd.DataFrame) -> str:
     """Seconds besides the classifiers, by method."""
-    own = runs[runs["method"].isin(METHODS)]
-    names = [m for m in METHODS if (own["method"] == m).any()]
+    own = runs[runs["method"].isin(SHOWN)]
+    names = [m for m in SHOWN if (own["method"] == m).any()]
     rows = []
     for name, title in TABLES.items():
         part = own[own["table"] == name]
         medians = part.groupby("method")["seconds"].median()
         rows.append([title, *[f"{medians[m]:.1f}" if m in medians else "-" for m in names]])
-    return table(["", *[METHODS[m] for m in names]], rows)
+    return table(["", *[METHODS[m].title for m in names]], rows)
 
 
 def draw(runs: pd.DataFrame, base: str, path: Path) -> None:
     """Accuracy against test gap, a panel for each table."""
     figure = Figure(figsize=(11, 5.6), layout="constrained")
     axes = figure.subplots(2, 4).ravel()
-    own = runs[(runs["base"] == base) & (runs["notion"] == PARITY)]
-    marks = dict(zip(METHODS, ("o-", "s--", "D-", "^-", "P--", "x-", "+-")))
     for axis, (name, title) in zip(axes, TABLES.items()):
-        part = own[own["table"] == name]
-        _panel(axis, part, marks)
+        _panel(axis, _part(runs, base, PARITY, name))
         axis.set_title(title, fontsize=10)
     for axis in axes[[0, 4]]:
         axis.set_ylabel("test accuracy")
@@ -186,33 +187,45 @@ def draw(runs: pd.DataFrame, base: str, path: Path) -> None:
     figure.savefig(path, dpi=100, metadata={"Software": None})
 
 
-def _panel(axis: Axes, part: pd.DataFrame, marks: dict[str, str]) -> None:
-    for k, (method, called) in enumerate(METHODS.items()):
-        found = part[part["method"] == method]
-        if not len(found):
+def _panel(axis: Axes, part: pd.DataFrame) -> None:
+    values = ["gap_large", "accuracy"]
+    means = part.groupby(["method", "setting"])[values].mean()
+    errors = part.groupby(["method", "setting"])[values].agg(
+        standard_error, tested=ratio_of(part)
+    ).fillna(0.0)  # fmt: skip
+    alone = part[part["method"] == "free"][values].mean()
+    level = means["accuracy"].max() - means["accuracy"].min() < LEVEL
+    for name in SHOWN:
+        if name not in means.index:
             continue
-        by = found.groupby("setting")[["gap_large", "accuracy"]]
-        mean, error = by.mean(), by.agg(standard_error, tested=ratio_of(part)).fillna(0.0)
-        axis.errorbar(
-            mean["gap_large"], mean["accuracy"], error["accuracy"], error["gap_large"],
-            marks[method], color=f"C{k}", label=called, ms=5, lw=1.2, elinewidth=0.6,
-        )  # fmt: skip
-    alone = part[part["method"] == "free"]
-    axis.plot(alone["gap_large"].mean(), alone["accuracy"].mean(), "*", color="k", ms=9,
-              label="no limit")  # fmt: skip
+        method, mean, error = METHODS[name], means.loc[name], errors.loc[name]
+        look = {"color": method.colour, "ms": 5.5, "mfc": "white" if method.attribute else None}
+        axis.plot(*mean[values].to_numpy().T, method.mark, label=method.title, lw=1.2, **look)
+        if name in ("margin", "plain") and not level:
+            axis.errorbar(
+                mean["gap_large"], mean["accuracy"], error["accuracy"], error["gap_large"],
+                "none", ecolor=method.colour, elinewidth=0.7,
+            )  # fmt: skip
+    axis.plot(*alone, "*", color="k", ms=9, label="no limit")
     axis.spines[["top", "right"]].set_visible(False)
-    low, high = axis.get_ylim()
-    rest = max(0.012 - (high - low), 0.0) / 2  # so that chance does not look large
-    axis.set_ylim(low - rest, high + rest)
-    axis.set_xlim(0, max(0.06, axis.get_xlim()[1]))
+    axis.set_xlim(0, 1.06 * max(means["gap_large"].max(), alone["gap_large"]))
+    if level:  # chance is larger than all differences: one cross says how large
+        low, high = means["accuracy"].min(), means["accuracy"].max()
+        typical, right = errors[values].median(), axis.get_xlim()[1]
+        axis.set_ylim(low - 0.5 * (high - low) - 2 * typical["accuracy"], high + (high - low))
+        at = 0.95 * right - typical["gap_large"], axis.get_ylim()[0] + 1.2 * typical["accuracy"]
+        axis.errorbar(*at, typical["accuracy"], typical["gap_large"], "none", ecolor="0.5",
+                      elinewidth=1)  # fmt: skip
+        axis.annotate("standard errors", at, (-6, 6), textcoords="offset points", ha="right",
+                      fontsize=8, color="0.4")  # fmt: skip
     for limit in LIMITS:
         axis.axvline(limit, color="0.85", lw=0.8, zorder=0)
     axis.tick_params(labelsize=8)
 
 
-def _tables(runs: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+def _tables(runs: pd.DataFrame, titles: dict[str, str]) -> Iterator[tuple[str, pd.DataFrame]]:
     for notion, ending in ((PARITY, ""), (ODDS, ", equalized odds")):
-        for name, title in TABLES.items():
+        for name, title in titles.items():
             part = runs[(runs["notion"] == notion) & (runs["table"] == name)]
             if len(part):
                 yield title + ending, part
@@ -229,42 +242,14 @@ def _pair(found: pd.DataFrame) -> str:
     return f"{shown(found['accuracy'], tested=ratio)} at {shown(found['gap_large'], tested=ratio)}"
 
 
-def lead(part: pd.DataFrame, ours: str, peer: str) -> np.ndarray | None:
-    """Return leads by setting and split, at the gaps of a peer that lie within our curve.
-
-    Accuracies are compared split by split; that ours is at a slightly other gap is made up for by
-    the slope of the mean curve.
-    """
-    seeds = set(part[part["method"] == peer]["seed"]) & set(part[part["method"] == ours]["seed"])
-    if len(seeds) < 2:
-        return None
-    part = part[part["seed"].isin(seeds)]
-    part = part.assign(setting=part["setting"].where(part["method"] != "free", 1.0))
-    mine = part[part["method"].isin([ours, "free"])]
-    mean = mine.groupby("setting")[["gap_large", "accuracy"]].mean().sort_values("gap_large")
-    x, y = mean["gap_large"].to_numpy(), mean["accuracy"].to_numpy()
-    found = []
-    for _, other in part[part["method"] == peer].groupby("setting"):
-        gap = other["gap_large"].mean()
-        if not x[0] <= gap <= x[-1]:
-            continue
-        k = int(np.clip(np.searchsorted(x, gap) - 1, 0, len(x) - 2))
-        slope = (y[k + 1] - y[k]) / (x[k + 1] - x[k])
-        near = mean.index[k if gap - x[k] < x[k + 1] - gap else k + 1]
-        own = mine[mine["setting"] == near].set_index("seed")
-        other = other.set_index("seed")
-        away = own["gap_large"] - other["gap_large"]
-        found.append((own["accuracy"] - other["accuracy"] - slope * away).sort_index().dropna())
-    return np.array(found)
-
-
 def parts() -> dict[str, str]:
     """Return what stands between the marks of the page."""
     runs = pd.read_csv(RUNS)
     some = runs[runs["seed"] < SEEDS]  # more seeds tell more of coverage
     made = {
-        "coverage": coverage(runs), "leads": leads(some), "told apart": told_apart(some),
-        "seconds": seconds(some),
+        "coverage": coverage(runs, TABLES, LIMITS),
+        "coverage elsewhere": coverage(pd.read_csv(OTHERS), OTHER_TABLES, MORE_LIMITS),
+        "leads": leads(some), "clear leads": clear_leads(some), "seconds": seconds(some),
     }  # fmt: skip
     for base in BASES:
         made[base] = results(some, base, PARITY)

@@ -58,8 +58,21 @@ def test_sentences_about_trees():
         return abs(mean) > reach
 
     norm = {key: [clear(c) for c in row[:3] if c != "-"] for key, row in leads.items()}
-    assert norm.pop("Adult, PEO") == [True]  # the others are not told apart
+    assert norm.pop("Adult, PEO") == [True]  # the others are level
+    assert float(leads["Adult, PEO"][0].split(" ± ")[0]) > 0
     assert not any(clear for row in norm.values() for clear in row)
+
+
+def test_norm_has_a_curve_and_not_a_point():
+    runs = pd.read_csv(BENCHMARKS / "boosting.csv")
+    runs = runs[runs["method"] == "XGBoost, Norm"]
+    means = runs.groupby(["dataset", "notion", "setting"])[["pdp", "peo"]].mean()
+    for notion in ("pdp", "peo"):
+        falling = means.loc["adult", notion][notion].to_numpy()
+        # No step between two strengths is half of the way.
+        assert (falling.max() - falling.min()) / 2 > (-np.diff(falling)).max()
+    spread = means.loc["bank", "peo"]["peo"]
+    assert spread.max() - spread.min() < 0.001  # "about the same model there"
 
 
 def test_default_settings():

@@ -35,7 +35,7 @@ from otfair.reproduction._train import POSTPROCESS_EPOCHS
 MARGIN = 0.001  # of AUC, within which methods are level
 ENDS = 0.02  # scores below it, or above one minus it, are at the ends
 HOLDS, MOSTLY, MIXED, FAILS = "holds", "mostly holds", "mixed", "does not hold"
-UNKNOWN = "not run"
+UNKNOWN, UNDECIDED = "not run", "undecided"  # the second: runs, but no comparison that counts
 ENOUGH = 0.8  # of the comparisons, with which a claim mostly holds if none says the opposite
 AUC_KEPT = 0.05  # of the unfair model's, within which a model that is fair counts as an answer
 
@@ -47,16 +47,14 @@ class Verdict:
     word: str
     reason: str
     count: str = ""
-    splits: int = 0
-    failing: str = ""  # where it is not as claimed
 
     @property
-    def sure(self) -> bool:
-        """Whether there are splits enough for a verdict; with fewer it is a hint."""
-        return self.splits >= INTERVAL
+    def judged(self) -> bool:
+        """Whether there was something to count."""
+        return bool(self.count)
 
 
-NOT_RUN = Verdict(UNKNOWN, "")
+NOT_RUN, TOO_FEW = Verdict(UNKNOWN, ""), Verdict(UNDECIDED, "")
 
 
 @dataclass(frozen=True)
@@ -134,7 +132,7 @@ def _both_sets(evidence: Evidence, setup: Setup, **wanted: str) -> pd.DataFrame:
 
 
 def _several(evidence: Evidence, setup: Setup) -> Verdict:
-    said, good, failing, splits = [], [], [], 0
+    said, good, failing, few = [], [], [], False
     panels = (PANEL_OF[key] for key in (("adult", "race"), ("adult", BOTH), ("bank", "age")))
     for panel, notion in product(panels, ("pdp", "peo")):
         ours, theirs = (
@@ -142,21 +140,21 @@ def _several(evidence: Evidence, setup: Setup) -> Verdict:
             for method in (setup.method, "barycenter")
         )
         gap = (theirs - ours).dropna()
-        if len(gap):
-            splits = max(splits, len(gap))
-            lower = mean_difference(gap.tolist())
+        lower, where = mean_difference(gap.tolist()), f"{title(panel)} ({notion.upper()})"
+        few |= 0 < lower.splits < INTERVAL
+        if lower.counts:
             good.append(lower.above(0))
             left = f"{ours[gap.index].mean():.0%} and {theirs[gap.index].mean():.0%}"
-            said.append(f"{title(panel)} ({notion.upper()}): {left}")
+            said.append(f"{where}: {left}")
             if not good[-1]:
-                few = "" if lower.splits >= INTERVAL else f" ({lower.splits})"
-                failing.append(f"{title(panel)}, {notion.upper()}, lower by {lower}{few}")
+                failing.append(f"{where}, lower by {lower}")
+    if not good:
+        return TOO_FEW if few else NOT_RUN
     reason = (
         f"least share of the violation left, by a model within {AUC_KEPT:g} of the unfair AUC, "
         "by OTF and by Barycenter: " + "; ".join(said)
     )
-    found = _count(good, reason, splits) if good else NOT_RUN
-    return replace(found, failing="; ".join(failing))
+    return _count(good, reason + (f". Not surely: {'; '.join(failing)}" if failing else ""))
 
 
 def lowest(
@@ -180,8 +178,8 @@ def lowest(
 def _post(evidence: Evidence, setup: Setup) -> Verdict:
     settings = {"protocol": setup.protocol, "method": setup.method}
     runs = select(evidence.frame, experiment="postprocess", **settings)
-    if runs.empty:
-        return NOT_RUN
+    if runs["split"].nunique() < INTERVAL:
+        return NOT_RUN if runs.empty else TOO_FEW
     # Before and after, or epoch by epoch, of which the second half is with the penalty.
     series = {name: np.array(runs[name].tolist()) for name in ("adjusted", "pdp", "auc")}
     cost, pdp, auc = (each[:, [each.shape[1] // 2 - 1, -1]].mean(0) for each in series.values())
@@ -195,13 +193,13 @@ def _post(evidence: Evidence, setup: Setup) -> Verdict:
         f"{cost[0]:.1e} to {cost[1]:.1e} (a factor of {cost[0] / cost[1]:.3g}), "
         f"PDP {pdp[0]:.3f} to {pdp[1]:.4f}, AUC {auc[0]:.4f} to {auc[1]:.4f}"
     )
-    return _count([*good, *sizes], reason, len(runs))
+    return _count([*good, *sizes], reason)
 
 
 def _pushed(evidence: Evidence, setup: Setup) -> Verdict:
     runs, free = _smoothed(evidence, setup)
-    if runs.empty or free.empty:
-        return NOT_RUN
+    if free["split"].nunique() < INTERVAL:
+        return NOT_RUN if free.empty else TOO_FEW
     before = free.set_index("split")
     good, said = [], []
     for epsilon in VIOLIN_EPSILONS:
@@ -219,7 +217,7 @@ def _pushed(evidence: Evidence, setup: Setup) -> Verdict:
         f"at alpha 0.9, by epsilon, the share of PDP left, of scores within {ENDS:g} of 0 or 1, "
         "and the change of AUC: " + "; ".join(said)
     )
-    return _count(good, reason, runs["split"].nunique())
+    return _count(good, reason)
 
 
 def _single(evidence: Evidence, setup: Setup) -> Verdict:
@@ -235,33 +233,40 @@ def _single(evidence: Evidence, setup: Setup) -> Verdict:
         left.setdefault(f"{notion.upper()} {alpha:g}", []).append((one, many))
     good = [one <= many + 0.1 for pairs in left.values() for one, many in pairs]
     said = ["{}: {:.0%} and {:.0%}".format(k, *np.mean(v, axis=0)) for k, v in left.items()]
-    if not good:
-        return NOT_RUN
+    if len({split for _, _, split, sweeps in by if sweeps == 1}) < INTERVAL:
+        return TOO_FEW if good else NOT_RUN
     reason = (
         "share of the test violation by sex and race that is left with one sweep per batch and "
         "with up to 100: " + "; ".join(said)
     )
     word = HOLDS if np.mean(good) > 0.5 else MIXED if any(good) else FAILS
-    return Verdict(word, reason, _of(good), len({split for _, _, split, k in by if k == 1}))
+    return Verdict(word, reason, _of(good))
 
 
 def _ranked(evidence: Evidence, setup: Setup) -> Verdict:
     table = by_epsilon(evidence, setup)
     if table.empty:
         return NOT_RUN
+    # The other's curve comes so low in no split, or a comparison counts as everywhere else.
+    missed = np.array([str(d) == "not reached" for d in table["difference"]])
+    table = table[(missed & (table["ran"] >= INTERVAL)) | _counting(table)]
+    if table.empty:
+        return TOO_FEW
     better = [d.above(0) or not d.splits for d in table["difference"]]
     worse = [d.below(0) for d in table["difference"]]
     reason = (
         f"at equal PDP its AUC is above the other's (or the other does not come so low) in "
-        f"{_of(better)} comparisons and below it in {sum(worse)}; "
+        f"{_of(better)} comparisons and below it in {sum(worse)}"
     ) + _extremes(table)
     word = HOLDS if all(better) else FAILS if any(worse) and not any(better) else MIXED
-    splits = max(d.splits for d in table["difference"])
-    return Verdict(word, reason, _of(better), splits)
+    return Verdict(word, reason, _of(better))
 
 
 def by_epsilon(evidence: Evidence, setup: Setup) -> pd.DataFrame:
-    """Compare the AUC of epsilon 1e-3 with that of others, at equal PDP by sex."""
+    """Compare the AUC of epsilon 1e-3 with that of others, at equal PDP by sex.
+
+    "ran" are the splits in which epsilon 1e-3 comes so low.
+    """
     runs, free = _smoothed(evidence, setup)
     x, rows = "test_pdp_sex", []
     curves = {
@@ -271,10 +276,11 @@ def by_epsilon(evidence: Evidence, setup: Setup) -> pd.DataFrame:
     own = curves.pop(EPSILON)
     if len(free) and own[x].notna().all():
         for (epsilon, other), share in product(curves.items(), SHARES):
-            found = difference(own, other, free, x, "test_auc", share)
-            if difference(own, own, free, x, "test_auc", share).splits:
-                rows.append((f"{epsilon:g}", share, found, f"epsilon {epsilon:g}"))
-    return pd.DataFrame(rows, columns=["epsilon", "share", "difference", "where"])
+            alone = difference(own, own, x, "test_auc", share)
+            found = alone if alone.coarse else difference(own, other, x, "test_auc", share)
+            if alone.coarse or alone.splits:
+                rows.append((f"{epsilon:g}", share, found, alone.splits, f"epsilon {epsilon:g}"))
+    return pd.DataFrame(rows, columns=["epsilon", "share", "difference", "ran", "where"])
 
 
 def _better(rows: pd.DataFrame, margin: float) -> Verdict:
@@ -289,26 +295,25 @@ def _judge(
     bad: Callable[[Difference], bool],
 ) -> Verdict:
     """Count the comparisons that are as claimed, by attribute, and name the extremes."""
-    rows = _reached(rows)
-    if rows.empty:
+    if not any(d.splits or d.coarse for d in rows["difference"]):
         return NOT_RUN
+    rows = rows[_counting(rows)]
+    if rows.empty:
+        return TOO_FEW
     right, wrong = ([each(d) for d in rows["difference"]] for each in (good, bad))
-    parts, failing = [], []
+    parts = []
     for panel, own in rows.assign(right=right, wrong=wrong).groupby("panel", sort=False):
         against = own["wrong"].sum()
         said = f" ({against} reversed)" if against else ""
         parts.append(f"{panel} {_of(own['right'].tolist())}{said}")
-        if not own["right"].all() and len(own) < len(rows):
-            failing.append(parts[-1])
-    reason = f"{what} in {_of(right)} comparisons ({'; '.join(parts)}); {_extremes(rows)}"
-    found = _count(right, reason, int(rows["ran"].max()), sum(wrong))
-    return replace(found, failing="; ".join(failing))
+    reason = f"{what} in {_of(right)} comparisons ({'; '.join(parts)}){_extremes(rows)}"
+    return _count(right, reason, sum(wrong))
 
 
-def _reached(rows: pd.DataFrame) -> pd.DataFrame:
-    """Keep comparisons that more than half the splits reach."""
-    kept = [d.splits > r / 2 for d, r in zip(rows["difference"], rows["ran"])]
-    return rows[np.array(kept, dtype=bool)]
+def _counting(rows: pd.DataFrame) -> np.ndarray:
+    """Return which comparisons have an interval and more than half of the splits."""
+    kept = [d.counts and d.splits > r / 2 for d, r in zip(rows["difference"], rows["ran"])]
+    return np.array(kept, dtype=bool)
 
 
 def _apart(rows: pd.DataFrame) -> pd.DataFrame:
@@ -319,17 +324,19 @@ def _apart(rows: pd.DataFrame) -> pd.DataFrame:
 def _extremes(rows: pd.DataFrame) -> str:
     """Name the lowest and the highest difference."""
     found = [row for row in rows.to_dict("records") if row["difference"].splits]
+    if not found:
+        return ""
     ends = (extreme(found, key=lambda row: row["difference"].mean) for extreme in (min, max))
     lowest, highest = (
         f"{row['difference']} ({row['where']}, at {row['share']:g} of the violation)"
         for row in ends
     )
-    return f"lowest {lowest}, highest {highest}"
+    return f"; lowest {lowest}, highest {highest}"
 
 
 def _most(found: Verdict, more: float, less: float, where: str, than: str) -> Verdict:
     """Add whether the gain is largest where the claim says."""
-    if found.word == UNKNOWN or np.isnan(more - less):
+    if not found.judged or np.isnan(more - less):
         return found
     word = MOSTLY if found.word == HOLDS and more <= less else found.word
     reason = f"{found.reason}; mean difference {more:+.4f} at {where}, {less:+.4f} at {than}"
@@ -337,7 +344,7 @@ def _most(found: Verdict, more: float, less: float, where: str, than: str) -> Ve
 
 
 def _mean(rows: pd.DataFrame, shares: tuple[float, ...] = SHARES) -> float:
-    rows = _reached(rows[rows["share"].isin(shares)])
+    rows = rows[_counting(rows) & rows["share"].isin(shares)]
     return float(np.mean([d.mean for d in rows["difference"]])) if len(rows) else np.nan
 
 
@@ -357,12 +364,12 @@ def _at_ends(runs: pd.DataFrame) -> float:
     return float(((scores < ENDS) | (scores > 1 - ENDS)).mean())
 
 
-def _count(good: list[bool], reason: str, splits: int, reversed_: int = 0) -> Verdict:
+def _count(good: list[bool], reason: str, reversed_: int = 0) -> Verdict:
     """Judge by how many things are as a claim says, and how many the opposite."""
     word = HOLDS if all(good) else MIXED if any(good) else FAILS
     if word == MIXED and np.mean(good) >= ENOUGH and not reversed_:
         word = MOSTLY
-    return Verdict(word, reason, _of(good), splits)
+    return Verdict(word, reason, _of(good))
 
 
 def _of(good: list[bool]) -> str:
