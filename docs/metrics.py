@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
-from pages import BENCHMARKS, DOCS, fill, number, table
+from pages import BENCHMARKS, DOCS, fill, number, table, where_it_falls
 
 PAGE = DOCS / "metrics.md"
 TABLES = {
@@ -19,16 +18,10 @@ KEY = ["dataset", "notion", "split", "penalty"]
 def at_half(path: pd.DataFrame) -> dict[str, float]:
     """Return the figures of one penalty where half of the violation is left; NaN if it never is."""
     path = path.sort_values("alpha")
-    x, names = path["violation"].to_numpy(), ("gap", "auc", "spread")
-    row = {"unfair gap": float(path["gap"].iloc[0])}
-    below = np.flatnonzero(x <= 0.5 * x[0])
-    if not len(below):
-        return row | dict.fromkeys(names, np.nan)
-    j = int(below[0])
-    t = (x[j - 1] - 0.5 * x[0]) / (x[j - 1] - x[j])
-    ends = path.iloc[[j - 1, j]]
-    return row | {
-        name: float((1 - t) * ends[name].iloc[0] + t * ends[name].iloc[1]) for name in names
+    half = 0.5 * path["violation"].iloc[0]
+    return {"unfair gap": float(path["gap"].iloc[0])} | {
+        name: where_it_falls(path["violation"], path[name], half)
+        for name in ("gap", "auc", "spread")
     }
 
 

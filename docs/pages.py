@@ -45,6 +45,16 @@ def number(value: float, digits: int = 4, sign: bool = False) -> str:
     return text.replace("0.", ".", 1) if abs(value) < 1 else text
 
 
+def where_it_falls(x: pd.Series | np.ndarray, y: pd.Series | np.ndarray, target: float) -> float:
+    """Return y where x, along a path, first falls to a target; NaN if it never does."""
+    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    for k in range(len(x) - 1):
+        if x[k] >= target > x[k + 1]:
+            t = (x[k] - target) / (x[k] - x[k + 1])
+            return float((1 - t) * y[k] + t * y[k + 1])
+    return np.nan
+
+
 def standard_error(values: pd.Series | np.ndarray | list[float], tested: float = TESTED) -> float:
     """Return the standard error of a mean over splits; NaN for one split.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 import pandas as pd
-from pages import BENCHMARKS, DOCS, fill, mean_and_reach, number, shown, table
+from pages import BENCHMARKS, DOCS, fill, mean_and_reach, number, shown, table, where_it_falls
 
 PAGE = DOCS / "training.md"
 SHARES = (0.75, 0.5, 0.25, 0.1)  # of the violation of the unfair model
@@ -54,20 +54,14 @@ MODELS = {"logistic": "logistic", "xgboost": "XGBoost"}
 SIZES = {1000: "1000", 5000: "5000", 0: "whole"}
 
 
-def at(path: pd.DataFrame, share: float) -> float:
-    """Return the training AUC at a share, between the two neighbours along a path of strengths."""
-    path = path.sort_values("alpha")
-    for (left, one), (right, two) in pairwise(zip(path["share"], path["train_auc"])):
-        if left >= share > right:
-            t = (left - share) / (left - right)
-            return float((1 - t) * one + t * two)
-    return np.nan
-
-
 def cell(paths: pd.DataFrame) -> str:
     """Return the AUC at each share, means over splits."""
-    splits = [path for _, path in paths.groupby("split")]
-    return "/".join(number(np.mean([at(path, share) for path in splits])) for share in SHARES)
+    splits = [path for _, path in paths.sort_values("alpha").groupby("split")]
+    found = (
+        np.mean([where_it_falls(path["share"], path["train_auc"], share) for path in splits])
+        for share in SHARES
+    )
+    return "/".join(map(number, found))
 
 
 def at_shares(runs: pd.DataFrame, tables: dict[str, str], methods: dict[str, str]) -> str:
@@ -161,25 +155,14 @@ def ridges(runs: pd.DataFrame) -> str:
     return table(["", "people", "base rate", *RIDGES.values()], rows)
 
 
-def at_violation(path: pd.DataFrame, notion: str, target: float, column: str) -> float:
-    """Return a column at a training violation, between the two neighbours along a path."""
-    path = path.sort_values("alpha")
-    v, values = path[f"train_{notion}"].to_numpy(), path[column].to_numpy()
-    for k in range(len(v) - 1):
-        if v[k] >= target > v[k + 1]:
-            t = (v[k] - target) / (v[k] - v[k + 1])
-            return float((1 - t) * values[k] + t * values[k + 1])
-    return np.nan
-
-
 def by_split(
     part: pd.DataFrame, notion: str, target: float, column: str
 ) -> dict[str, np.ndarray] | None:
     """Return a column of each penalty at a violation, split by split; None if one is not so low."""
     found = {
         method: np.array(
-            [at_violation(path, notion, target, column)
-             for _, path in part[part["method"] == method].groupby("split")]
+            [where_it_falls(path[f"train_{notion}"], path[column], target)
+             for _, path in part[part["method"] == method].sort_values("alpha").groupby("split")]
         )
         for method in PENALTIES
     }  # fmt: skip

@@ -55,6 +55,7 @@ def test_places_in_which_one_for_each_is_ahead(shares):
 
     assert len(by) == 48
     ahead, level, lead = counts("train", "attributes", "people")
+    says("training", f"That is ahead of one cost for all in {ahead} of 48 places (")
     test = counts("test", "attributes", "people")
     assert level == 1
     says("training", f"one for all in {ahead} of 48 places and level in one (on the test people "
@@ -134,6 +135,7 @@ def test_targets():
     sure = now[now["said"] == 0]
     assert not (sure["others"] > 0.05).any()
     says("training", f"None of {len(sure)} promises was broken.")
+    says("training", f"None of {len(sure)} promises on real tables was broken")
     adult = both[both["n"] == 36177]
     now, old = ((adult[c].min(), adult[c].max()) for c in ("seconds", "seconds_before"))
     says("training", "Whole Adult takes {:.0f} to {:.0f} s, where it".format(*now))
@@ -257,6 +259,11 @@ def test_against_the_norm():
             if abs(mean) > reach and abs(mean) > 5e-5:
                 clear[mean > 0] += 1
     says("training", f"surely ahead in {clear[True]} (", f"surely behind in {clear[False]} (")
+    # "ahead for equalized odds on Adult, and behind for demographic parity at small violations"
+    rows = {(r[0].split()[0], "odds" in r[0], r[1]): r[5] for r in cells(text, "against norm")}
+    assert all(rows["Adult", True, x].startswith("+") for x in (".15", ".10", ".06", ".03"))
+    mean, reach = (float(x) for x in rows["Adult", False, ".03"].split(" ± "))
+    assert mean + reach < 0
     worst = runs.groupby(["table", "notion"])[["from_zero", "from_ours"]].max().max(axis=1)
     assert worst.idxmax() == ("adult:sex,race", "peo")
     first, second = sorted(worst)[-1:-3:-1]
