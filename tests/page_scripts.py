@@ -28,7 +28,8 @@ def script(name: str) -> ModuleType:
 
 def block(text: str, name: str) -> str:
     """Return what stands between a mark and its end."""
-    found = re.search(rf"<!-- {re.escape(name)} -->\n(.*?)\n<!-- end -->", text, re.DOTALL)
+    mark = rf"<!-- {re.escape(name)} -->\n((?:(?!<!--).)+)\n<!-- end -->"
+    found = re.search(mark, text, re.DOTALL)
     assert found is not None, name
     return found[1]
 
