@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from page_scripts import BENCHMARKS, cells, page, says, script, short
+from page_scripts import (
+    BENCHMARKS,
+    DOCS,
+    cells,
+    crossing,
+    interval,
+    page,
+    says,
+    script,
+    short,
+    span,
+)
 
 
 def test_exponentiated_gradient_is_ahead_in_places():
@@ -29,12 +40,101 @@ def test_exponentiated_gradient_is_ahead_in_places():
     assert -lead < reach  # within the interval
 
 
-def test_with_another_preparation_it_is_surely_ahead():
-    # The cell itself is computed again in test_decisions.py.
+def test_with_another_preparation_it_is_ahead_by_less():
+    # The figures themselves are computed again in test_decisions.py.
     row = next(r for r in cells(page("decisions"), "leads") if r[0] == "Adult, sex, logistic")
     lead, reach = (float(x) for x in row[1].split(" (")[0].split(" ± "))
-    assert -lead > reach
-    says("limits", f"it is {short(-lead)} ahead, which is more than chance explains")
+    assert -lead < reach
+    says("limits", f"With another preparation of Adult it is {short(-lead)} ahead, within the "
+         "interval, and .0006 ± .0005 ahead at two of its three limits.")  # fmt: skip
+    says("decisions", "At the two of its three limits whose gaps lie within our curve it is .0006 "
+         "± .0005 ahead")  # fmt: skip
+
+
+def test_many_small_groups():
+    runs = pd.read_csv(DOCS / "decisions.csv")
+    runs = runs[(runs["table"] == "acs_income/race") & (runs["notion"] == "demographic_parity")]
+    means = runs.pivot_table(index=["base", "setting"], columns="method", values="accuracy")
+    rivals = means[["attribute", "thresholds", "error_parity"]].dropna()
+    margin, plain = (
+        rivals.sub(means[ours].loc[rivals.index], axis=0).to_numpy().ravel().tolist()
+        for ours in ("margin", "plain")
+    )
+    says("limits", f"`FairDecisions` is {span(margin, 3)} of accuracy behind rules that use the "
+         f"attribute, and without a margin {span(plain, 3)}.")  # fmt: skip
+
+
+def test_equalized_odds_near_zero():
+    runs = pd.read_csv(BENCHMARKS / "tables.csv")
+    runs = runs[(runs["table"] == "adult_all/sex") & (runs["notion"] == "equalized_odds")]
+    means = runs.groupby(["method", "setting", "base"])["gap"].mean()
+    lowest = means.groupby(["method", "base"]).min()
+
+    def words(method: str, limit: float) -> tuple[str, str]:
+        return tuple(short(means[method, limit, base], 3) for base in ("logistic", "boosted"))
+
+    ours, other = words("attribute", 0.01), words("error_parity", 0.01)
+    optimizer = words("thresholds", 0.0)
+    says("limits", f"comes to a gap of {ours[0]} (logistic regression) and {ours[1]} (XGBoost). "
+         f"error-parity comes to {other[0]} and {other[1]}, ThresholdOptimizer to {optimizer[0]} "
+         f"and {optimizer[1]}.")  # fmt: skip
+    for base, said in zip(("logistic", "boosted"), ours):  # no other limit comes lower
+        assert short(lowest["attribute", base], 3) == said
+    blind = words("plain", 0.01)
+    says("limits", f"with that limit the gap is {blind[0]} and {blind[1]}")
+
+
+def test_promises_on_small_tables():
+    # The count is computed again in test_decisions.py.
+    says("decisions", "71 of 84 together, 85 %")
+    says("limits", "On Law, COMPAS and a part of ACSIncome 71 of 84 promises about rates were kept")
+
+
+def behind(mine: str, other: str, notion: str, *attributes: str) -> str:
+    """Return by how much a penalty is behind another on Adult, where half is left, in words.
+
+    Of several attributes, it is the larger share that is one half.
+    """
+    runs = pd.read_csv(DOCS / "results.csv", low_memory=False)
+    chosen = (runs["experiment"] == "curves") & (runs["protocol"] == "full")
+    runs = runs[chosen & (runs["dataset"] == "adult")].sort_values("alpha")
+    names = [f"test_{notion}_{attribute}" for attribute in attributes]
+    found = {}
+    for split, free in runs[runs["method"] == "unfair"].groupby("split"):
+        for method in (mine, other):
+            own = (runs["method"] == method) & (runs["notion"] == notion)
+            path = pd.concat([free, runs[own & (runs["split"] == split)]])
+            shares = (path[names] / free[names].iloc[0]).max(axis=1).to_numpy()
+            found[method, split] = crossing(shares, path["test_auc"].to_numpy(), 0.5)
+    auc = pd.Series(found).unstack(0).dropna()
+    mean, reach = interval(auc[other] - auc[mine], 1 / 4)
+    assert mean > reach
+    return f"{short(mean)} [{short(mean - reach)}, {short(mean + reach)}]"
+
+
+def test_penalties_that_are_ahead_of_otf_on_adult():
+    parity, odds = (behind("otf", "norm", notion, "race") for notion in ("pdp", "peo"))
+    says("limits", f"ahead by race: by {parity} for demographic parity and by {odds} for equalized")
+    square = behind("otf_attributes", "norm2", "pdp", "sex", "race")
+    says("limits", f"Norm with p = 2 is still {square} ahead of it for demographic parity")
+    largest = behind("otf", "correlation", "pdp", "sex", "race")
+    says("limits", f"The largest correlation, minimised directly, is {largest} ahead of one cost")
+
+
+def test_one_attribute_alone():
+    runs = pd.read_csv(BENCHMARKS / "neighbours.csv").sort_values("alpha")
+    runs = runs[(runs["dataset"] == "adult") & (runs["notion"] == "PDP")]
+    assert runs["split"].nunique() == 3
+    found = {
+        key: crossing(x := path["violation"].to_numpy(), path["auc"].to_numpy(), x[0] / 2)
+        for key, path in runs.groupby(["penalty", "split"])
+    }
+    mean = pd.Series(found).groupby(level=0).mean()
+    says("limits", f"OTF is behind Norm: {short(mean['otf'])} against {short(mean['norm'])} over "
+         "three splits")  # fmt: skip
+    fits = pd.read_csv(BENCHMARKS / "peers.csv").query("section == 'fit'").set_index("method")
+    otf, norm = (short(fits["auc"][f"otfair, {name}"]) for name in ("OTF", "Norm"))
+    says("limits", f"and {otf} against {norm} on one split of more people")
 
 
 def test_training_with_otf_first_does_not_pay():
