@@ -12,6 +12,7 @@ README = DOCS.parent / "README.md"
 FIGURE = DOCS / "_static" / "performance_growth.png"
 SCALE, FROM = BENCHMARKS / "scale.csv", 30_000  # people, from which growth is fitted
 OURS = {"batch": "otfair, cold", "step": "otfair, OTFLoss after fit"}
+WITHOUT_SCORES = {"fairlearn, ExponentiatedGradient"}
 COLOURS = {
     "otfair": "#0072b2", "products and exp alone": "#999999",
     "POT, sinkhorn_log": "#d55e00", "geomloss, Sinkhorn": "#009e73",
@@ -61,11 +62,18 @@ def passes(runs: pd.DataFrame) -> str:
 
 
 def fits(runs: pd.DataFrame) -> str:
-    """Return the times of fits, and what the models are worth at half the violation."""
+    """Return the times of fits, and what the models are worth at half the violation.
+
+    What mixes yes/no classifiers has no scores: its AUC and violation are not those of the others.
+    """
     rows = []
     for r in runs[runs["section"] == "fit"].itertuples():
-        worth = ["", ""] if np.isnan(r.auc) else [f"{r.auc:.4f}", f"{r.violation:.4f}"]
-        rows.append([r.method, duration(r.seconds), *worth, r.note])
+        worth, note = [f"{r.auc:.4f}", f"{r.violation:.4f}"], r.note
+        if np.isnan(r.auc):
+            worth = ["", ""]
+        elif r.method in WITHOUT_SCORES:
+            worth, note = ["-", "-"], f"mixes yes/no classifiers, no scores; {note}"
+        rows.append([r.method, duration(r.seconds), *worth, note])
     return table(["", "one fit", "test AUC", "test violation", ""], rows)
 
 

@@ -66,6 +66,14 @@ def test_the_first_lines_are_true_of_the_runs(performance):
     assert fits["violation"]["otfair, OTF"] < fits["violation"]["otfair, Norm"]
 
 
+def test_what_has_no_scores_has_no_auc():
+    rows = {row[0]: row for row in cells(page("performance"), "fit")}
+    _, _, auc, violation, note = rows.pop("fairlearn, ExponentiatedGradient")
+    assert (auc, violation) == ("-", "-")
+    assert note.startswith("mixes yes/no classifiers, no scores")
+    assert all(row[2] != "-" for row in rows.values())
+
+
 def test_of_two_times_of_a_general_solver_the_shorter_one_counts(performance):
     runs = performance.read()
     runs = runs[runs["people"] == 1000].set_index(["section", "method"])["seconds"]

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
+import pytest
+from fairlearn.postprocessing import ThresholdOptimizer
 from page_scripts import BENCHMARKS, DOCS, cells, page, says, short
+from sklearn.linear_model import LogisticRegression
 
 
 def test_methods_with_thresholds_are_level_but_for_one_table():
-    told = {}
+    leads = {}
     for title, *row in cells(page("decisions"), "leads"):
         for cell in row[2:4]:  # ThresholdOptimizer and error-parity
             if "±" in cell:
                 lead, reach = (float(x) for x in cell.split(" (")[0].split(" ± "))
-                told.setdefault(title.split(",")[0], []).append((lead, reach))
+                leads.setdefault(title.split(",")[0], []).append((lead, reach))
     for name in ("Adult", "Bank", "ACSIncome"):
-        assert all(abs(lead) <= reach for lead, reach in told[name])
-    assert all(lead < 0 for lead, _ in told["Dutch"])
+        assert all(abs(lead) <= reach for lead, reach in leads[name])
+    assert all(lead < 0 for lead, _ in leads["Dutch"])
     says("coming_from", "in accuracy on Adult, Bank and ACSIncome, and a little ahead on Dutch")
 
 
@@ -26,6 +30,19 @@ def test_methods_with_thresholds_are_mostly_faster():
     both = taken[["attribute", "thresholds"]].dropna()
     assert (both["thresholds"] < both["attribute"]).mean() > 0.5
     says("coming_from", "error-parity is faster on every table, and ThresholdOptimizer on most")
+
+
+def test_fairlearn_takes_a_limit_but_for_equalized_odds():
+    people = 200
+    x, y, group = np.linspace(0, 1, people)[:, None], np.arange(people) % 3 < 1, np.arange(people)
+    given = {"estimator": LogisticRegression(), "predict_method": "predict_proba", "tol": 0.05}
+    fair = ThresholdOptimizer(constraints="demographic_parity", **given)
+    fair.fit(x, y, sensitive_features=group % 2)
+    with pytest.raises(ValueError, match="not supported for equalized odds"):
+        ThresholdOptimizer(constraints="equalized_odds", **given).fit(
+            x, y, sensitive_features=group % 2
+        )
+    says("coming_from", "a limit for equalized odds too, which `tol` does not take")
 
 
 def test_fairret_on_adult():
