@@ -4,8 +4,8 @@ r"""Fair decisions against their peers: test gap, accuracy and time, on the same
     PYTHONPATH=folder/of/error-parity python benchmarks/bench_decisions.py --methods error_parity
 
 Tables are split 70/30 by the seeds; of ACSIncome, 120000 people of one part train and 150000 of the
-other test. What is done already is read from the file, which is rewritten in one step after every
-run, so that a run that was stopped goes on. docs/decisions.py makes the tables and the figure.
+other test. What is done already is in the file, which is replaced in one step after every run, so
+that a run that was stopped goes on. docs/decisions.py makes the tables and the figure.
 
 How long a million people take (the first limit of a method trains the models of its folds):
 
@@ -39,6 +39,7 @@ import pandas as pd
 import torch
 from fairlearn.postprocessing import ThresholdOptimizer
 from fairlearn.reductions import DemographicParity, EqualizedOdds, ExponentiatedGradient
+from rows import Rows
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
@@ -380,7 +381,7 @@ METHODS: dict[str, Callable[..., Runs]] = {
 }
 
 
-STAMP: dict[str, str] = {}  # what rows are marked with
+STAMP: dict[str, str] = {}  # rows.py marks rows; bench_tables.py still writes here
 UNTUNED = {"reduction", "otf"}  # methods that need no scores of a classifier
 SETTINGS: dict[str, tuple[float, ...]] = {"free": (np.nan,), "otf": ALPHAS}  # else limits
 
@@ -392,20 +393,12 @@ def settings(method: str, notion: str, limits: Sequence[float]) -> list[float]:
     return [0.0] if (method, notion) == ("thresholds", "equalized_odds") else list(limits)
 
 
-def write(results: pd.DataFrame, path: Path) -> None:
-    """Replace the file in one step."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
-    results.sort_values(KEY).round(5).to_csv(part, index=False)
-    part.replace(path)
-
-
 def run(chosen: argparse.Namespace) -> None:
-    results = pd.read_csv(chosen.output) if chosen.output.exists() else pd.DataFrame(columns=KEY)
+    rows, methods = Rows(chosen.output, KEY), Rows(chosen.output, KEY[:-1])
 
-    def known(*key: Any) -> set[str]:
-        found = results[(results[KEY[:5]] == list(key)).all(axis=1)]
-        return {str(s) for s in found["setting"].astype(float)}
+    def known(method: tuple[Any, ...], setting: float) -> bool:
+        # A method without settings has NaN for one, which does not equal itself.
+        return method in methods if np.isnan(setting) else (*method, float(setting)) in rows
 
     for table in chosen.datasets:
         for seed in chosen.seeds:
@@ -414,34 +407,31 @@ def run(chosen: argparse.Namespace) -> None:
                 for notion in chosen.notions:
                     limits = (chosen.limits or LIMITS)[notion]
                     for method in chosen.methods:
-                        wanted = settings(method, notion, limits)
-                        done = known(table, base, notion, seed, method)
-                        left = [s for s in wanted if str(float(s)) not in done]
+                        own = (table, base, notion, seed, method)
+                        left = [s for s in settings(method, notion, limits) if not known(own, s)]
                         if not left:
                             continue
                         split = Split(table, seed) if split is None else split
                         if method not in UNTUNED:
                             split.tuning(base)
-                        began, told = time.perf_counter(), (clock(), SPENT["predict"])
+                        began, before = time.perf_counter(), (clock(), SPENT["predict"])
                         with warnings.catch_warnings():
                             warnings.simplefilter("ignore")
                             for setting, decided, extra in METHODS[method](
                                 split, base, notion, left
                             ):
                                 spent = time.perf_counter() - began
-                                row = dict(zip(KEY, (table, base, notion, seed, method, setting)))
+                                row = dict(zip(KEY, (*own, setting)))
                                 row |= split.judge(decided, notion) | extra | {"seconds": spent}
-                                row |= STAMP
-                                row["predict"] = SPENT["predict"] - told[1]
-                                row["train"] = clock() - told[0] - row["predict"]
-                                results = pd.concat([results, pd.DataFrame([row])])
-                                write(results, chosen.output)
+                                row["predict"] = SPENT["predict"] - before[1]
+                                row["train"] = clock() - before[0] - row["predict"]
+                                rows.add(row)
                                 print(
                                     f"{table} {base} {notion} {seed} {method} {setting}: gap "
                                     f"{row['gap']:.4f}, accuracy {row['accuracy']:.4f}, "
                                     f"{spent:.1f} s", flush=True,
                                 )  # fmt: skip
-                                began, told = time.perf_counter(), (clock(), SPENT["predict"])
+                                began, before = time.perf_counter(), (clock(), SPENT["predict"])
 
 
 def main() -> None:

@@ -15,9 +15,8 @@ from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 
-import pandas as pd
+from rows import HERE, Rows
 
-HERE = Path(__file__).parent
 RUNS = HERE / "peers.csv"
 PACKAGES = ("otfair", "torch", "numpy", "numba", "scikit-learn", "fairret", "fairlearn", "pot")
 PACKAGES += ("geomloss",)
@@ -55,22 +54,19 @@ def main() -> None:
     parser.add_argument("--anew", action="store_true", help="begin again")
     parser.add_argument("--only", help="one section")
     options = parser.parse_args()
-    done = pd.DataFrame() if options.anew or not RUNS.exists() else pd.read_csv(RUNS)
+    if options.anew:
+        RUNS.unlink(missing_ok=True)
+    done = Rows(RUNS, ["section"])
     for name, rows in sections().items():
-        known = len(done) and (done["section"] == name).any()
-        if known or options.only not in (None, name):
+        if (name,) in done or options.only not in (None, name):
             continue
         found = []
         for row in rows():
             print(f"{row.section:8} {row.people:>6} {row.method:40} {row.seconds:10.4f} {row.note}")
             sys.stdout.flush()
             found.append({**asdict(row), "run": machine()})
-        done = pd.concat([done, pd.DataFrame(found)], ignore_index=True)
-        part = RUNS.with_suffix(".part")
-        done.to_csv(part, index=False, float_format="%.6g")
-        part.replace(RUNS)
+        done.add(*found)
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(HERE))
     main()

@@ -21,17 +21,16 @@ import resource
 import subprocess
 import sys
 import time
-from datetime import date
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from rows import HERE, Rows
 from tqdm import tqdm
 
 import otfair
 
-FOLDER = Path(__file__).parent
-RUNS, PLOT = FOLDER / "scale.csv", FOLDER.parent / "docs" / "_static" / "scale.png"
+RUNS, PLOT = HERE / "scale.csv", HERE.parent / "docs" / "_static" / "scale.png"
 PEOPLE = (10_000, 30_000, 100_000, 300_000, 665_800, 1_000_000)
 MOST = {"acs_income": 665_800, "synthetic": 1_000_000}
 WORK = ("pass", "nearest", "logistic", "xgboost", "audit", "curve")
@@ -104,28 +103,34 @@ def _compile() -> None:
 def run(tables: list[str], works: list[str], sizes: list[int], path: Path) -> None:
     """Do what is not in the CSV yet, from the smallest to the largest."""
     todo = [(n, t, w) for n in sorted(sizes) for t in tables for w in works if n <= MOST[t]]
+    done = Rows(path, KEY)
     for n, table, work in tqdm(todo):
-        done = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=[*KEY, "seconds"])
-        same = done[(done["table"] == table) & (done["work"] == work)]
-        smaller = same[same["people"] < n].sort_values("people")
-        if n in same["people"].to_numpy():
+        if (table, work, n) in done:
             continue
-        if len(smaller):
-            last = smaller.iloc[-1]
-            if last["seconds"] * (n / last["people"]) ** SQUARE > LONGEST:
-                tqdm.write(f"left out, as it would take long: {work} of {n} people of {table}")
-                continue
+        if predicted(path, table, work, n) > LONGEST:
+            tqdm.write(f"left out, as it would take long: {work} of {n} people of {table}")
+            continue
         command = [sys.executable, __file__, "--one", table, work, str(n)]
         made = subprocess.run(command, capture_output=True, text=True, check=False)
         if made.returncode:
             tqdm.write(f"{work} of {n} people of {table} failed:\n{made.stderr[-2000:]}")
             continue
         row = {"table": table, "work": work, "people": n, **json.loads(made.stdout)}
-        row |= {"date": date.today().isoformat(), "cores": os.cpu_count()}
-        row |= {"python": platform.python_version(), "threads": os.environ.get("OMP_NUM_THREADS")}
-        done = pd.concat([done, pd.DataFrame([row])], ignore_index=True)
-        done.to_csv(path.with_suffix(".new"), index=False)
-        path.with_suffix(".new").replace(path)
+        row |= {"cores": os.cpu_count(), "python": platform.python_version()}
+        done.add(row | {"threads": os.environ.get("OMP_NUM_THREADS")})
+
+
+def predicted(path: Path, table: str, work: str, people: int) -> float:
+    """Return the seconds that the next smaller size makes one expect; 0 without one."""
+    if not path.exists():
+        return 0.0
+    runs = pd.read_csv(path)
+    same = (runs["table"] == table) & (runs["work"] == work) & (runs["people"] < people)
+    smaller = runs[same].sort_values("people")
+    if smaller.empty:
+        return 0.0
+    last = smaller.iloc[-1]
+    return float(last["seconds"] * (people / last["people"]) ** SQUARE)
 
 
 def growth(runs: pd.DataFrame, column: str) -> float:
