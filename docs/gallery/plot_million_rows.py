@@ -14,7 +14,7 @@ import numpy as np
 import otfair
 
 # %%
-# Two settings. In the first, everybody may receive score, and the pass looks at all pairs: that is
+# Two settings. In the first, all people may receive score, and the pass looks at all pairs: that is
 # what small tables do. In the second, 500 people drawn at random may receive score, so the pass
 # grows in proportion to the table.
 
@@ -31,8 +31,8 @@ def measure(n, receivers=None):
     data = otfair.make_synthetic(n=n)
     X = otfair.TableEncoder().fit_transform(data.X)
     people = otfair.DemographicParity().people(data.sensitive_features["sex"])
-    rows = np.arange(n) if receivers is None else np.random.default_rng(0).choice(n, receivers)
-    cloud = otfair.PointCloud(X, X[rows], scale=10.0)
+    rows = np.random.default_rng(0).permutation(n)[:receivers]  # all of them for None
+    cloud = otfair.PointCloud(X, X[rows])
     fair = people.constraints(columns=rows)
     first, t = seconds(lambda: otfair.smooth_otf(data.truth.scores, cloud, fair))
     again, _ = seconds(lambda: otfair.smooth_otf(data.truth.scores**1.1, cloud, fair, init=t))
@@ -41,9 +41,9 @@ def measure(n, receivers=None):
 
 sizes = [1000, 2000, 4000, 8000]
 larger = [10_000, 100_000, 1_000_000]
-everybody = [measure(n) for n in sizes]
+unsampled = [measure(n) for n in sizes]
 sampled = [measure(n, receivers=500) for n in larger]
-for name, ns, times in (("everybody", sizes, everybody), ("500", larger, sampled)):
+for name, ns, times in (("all", sizes, unsampled), ("500", larger, sampled)):
     for n, (first, again) in zip(ns, times):
         print(
             f"receivers: {name:<10} people {n:>7}   pass {first:6.2f} s   next solve {again:6.3f} s"
@@ -54,14 +54,14 @@ for name, ns, times in (("everybody", sizes, everybody), ("500", larger, sampled
 # like n with a sample. There are four ways to go on.
 #
 # - Numba, the extra ``fast``: past some ten thousand people it looks at near people only, and the
-#   pass with everybody takes seconds for a million. The page on performance has the measured times.
-# - ``OTFClassifier`` draws receivers by itself where comparing everybody would take too long.
+#   pass with all people takes seconds for a million. The page on performance has measured times.
+# - ``OTFClassifier`` draws receivers by itself where comparing all people would take too long.
 # - ``otfair.audit`` does the same, and says how sure the sampled cost is.
 # - Rows on several machines: pass Dask collections to the same functions.
 
 figure, axes = plt.subplots(figsize=(7, 4.4), layout="constrained")
 for label, ns, times, colour in (
-    ("everybody may receive", sizes, everybody, "C0"),
+    ("all people may receive", sizes, unsampled, "C0"),
     ("500 people may receive", larger, sampled, "C1"),
 ):
     first, again = zip(*times)
