@@ -381,7 +381,6 @@ METHODS: dict[str, Callable[..., Runs]] = {
 }
 
 
-STAMP: dict[str, str] = {}  # rows.py marks rows; bench_tables.py still writes here
 UNTUNED = {"reduction", "otf"}  # methods that need no scores of a classifier
 SETTINGS: dict[str, tuple[float, ...]] = {"free": (np.nan,), "otf": ALPHAS}  # else limits
 

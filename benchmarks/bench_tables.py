@@ -17,7 +17,7 @@ from pathlib import Path
 
 import bench_decisions as decisions
 import torch
-from rows import HERE, Rows, stamp
+from rows import HERE, Rows
 from tables import methods, networks, people
 
 RUNS, NETWORKS = HERE / "tables.csv", HERE / "networks.csv"
@@ -72,7 +72,6 @@ def run(chosen: argparse.Namespace) -> None:
     decisions.METHODS |= methods.METHODS
     decisions.UNTUNED |= {"on_top", "linear_post"}
     decisions.SETTINGS["otf"] = ALPHAS
-    decisions.STAMP |= stamp()
     able = {m for m in decisions.METHODS if can(m)}
     for seed in chosen.seeds:
         for name in chosen.tables:
