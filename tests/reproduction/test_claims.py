@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from otfair.reproduction import Result, plan, to_frame
-from otfair.reproduction._claims import Difference, compare, holm, mean_difference
+from otfair.reproduction._claims import Difference, compare, difference, holm, mean_difference
 
 AHEAD = {"unfair": 0.0, "otf": 0.01, "norm": 0.0, "barycenter": -0.02}
 
@@ -77,6 +77,41 @@ def test_a_violation_that_is_not_reached_is_not_compared():
     assert np.isnan(found.mean)
 
 
+@pytest.mark.parametrize("method", ["otf", "norm"])
+def test_a_share_that_a_long_step_jumps_over_is_not_compared(method):
+    # The first strength leaves 30 % of the violation, as in the paper: .75 and .5 are on a line
+    # from the unfair model to there. Past it the strengths are a tenth apart.
+    frame = results()
+    frame = frame[(frame["method"] != method) | (frame["alpha"] >= 0.7)]
+    for share in (0.75, 0.5):
+        found = lead(frame, "pdp", share)
+        assert (str(found), found.splits, found.coarse) == ("-", 0, True)
+        assert not found.counts
+    assert lead(frame, "pdp", 0.25).mean == pytest.approx(0.01)
+    # Three tenths are less than a third.
+    near = results()
+    near = near[(near["method"] != method) | (near["alpha"].isin([0.3, 0.6, 0.9]))]
+    assert lead(near, "pdp", 0.5).splits == 6
+
+
+def test_the_median_split_says_whether_a_step_is_long():
+    frame = results()
+    few = (frame["method"] == "otf") & (frame["split"] < 2) & (frame["alpha"] < 0.7)
+    most = (frame["method"] == "otf") & (frame["split"] < 4) & (frame["alpha"] < 0.7)
+    assert lead(frame[~few], "pdp").splits == 6
+    assert lead(frame[~most], "pdp").coarse
+
+
+def test_a_share_is_of_each_curves_own_unfair_model():
+    frame = results()
+    own = frame[frame["method"].isin(["unfair", "norm"]) & (frame["notion"] != "peo")]
+    first = own.sort_values(["split", "alpha"])
+    twice = first.assign(test_pdp_sex=2 * first["test_pdp_sex"])
+    for share in (0.75, 0.5, 0.25):
+        found = difference(first, twice, "test_pdp_sex", "test_auc", share)
+        assert (found.mean, found.splits) == (pytest.approx(0, abs=1e-12), 6)
+
+
 def test_the_table_holds_what_can_be_compared():
     table = compare(results(), "full", "test")
     assert set(table["dataset"]) == {"dutch"}
@@ -89,7 +124,8 @@ def test_below_three_splits_there_is_no_interval():
     few = mean_difference([0.01, 0.03])
     assert (few.mean, few.splits, str(few)) == (0.02, 2, "+0.0200")
     assert np.isnan(few.low)
-    assert few.above(0)
+    assert not few.counts
+    assert not few.above(0)  # so it decides nothing
     assert not few.below(0)
     wide = mean_difference([-0.01, 0.0, 0.02])
     assert not wide.above(0)

@@ -42,7 +42,23 @@ def test_every_number_on_the_page_comes_from_the_runs(runs):
 def test_the_first_pages_say_where_it_stands_by_the_same_runs(runs):
     for path in results.FIRST_PAGES:
         text = path.read_text("utf-8")
-        assert filled(text, results.stands(runs), path.name) == text
+        assert filled(text, results.where_it_stands(runs), path.name) == text
+
+
+def test_the_first_pages_and_the_summary_say_the_same(runs):
+    (lines,) = results.where_it_stands(runs).values()
+    assert 3 <= len(lines.splitlines()) <= 5
+    summary = (DOCS / "results.md").read_text("utf-8").split("## Which claims hold")[0]
+    assert lines in summary
+
+
+def test_runs_without_a_commit_are_all_listed(runs):
+    text = (DOCS / "results.md").read_text("utf-8")
+    named, unnamed = text.split("By the commit that last changed")[1].split("name no commit")
+    for part, expected in ((named, True), (unnamed, False)):
+        cells = [line.split("|") for line in part.splitlines() if line.startswith("| ")]
+        listed = [cell.strip() for row in cells for cell in row[-3:] if cell.strip().isdigit()]
+        assert sum(map(int, listed)) == sum(("commit" in r.versions) == expected for r in runs)
 
 
 def test_the_pictures_are_there(runs):
@@ -107,7 +123,7 @@ def test_some_numbers_are_found_by_other_means():
                 np.interp(0.5 * free["x"], v, np.append(runs["test_auc"], free["test_auc"]))
             )
         leads.append(aucs[0] - aucs[1])
-    said = f"measured and not as a share, one cost for all is {np.mean(leads):+.4f} ["
+    said = f"For PEO one cost for all {np.mean(leads):+.4f} ["
     assert said in text
     post = table[(table["experiment"] == "postprocess") & (table["protocol"] == "paper")]
     costs = np.array([json.loads(series) for series in post["adjusted"]])
@@ -127,5 +143,5 @@ def test_on_adult_sex_costs_77_times_as_much_as_race(data_home, monkeypatch):
         ).value
         for a in ("sex", "race")
     )
-    told = f"by sex is {sex / race:.0f} times that by race"
-    assert told in (DOCS / "results.md").read_text("utf-8")
+    said = f"by sex is {sex / race:.0f} times that by race"
+    assert said in (DOCS / "results.md").read_text("utf-8")

@@ -63,6 +63,11 @@ class Difference:
         return f"{mean} [{low}, {high}]" if self.counts else mean
 
 
+def mean_variance(splits: int) -> float:
+    """Return the variance of a mean over splits that overlap, for a variance of one of each."""
+    return 1 / splits + TEST_OVER_TRAIN
+
+
 def mean_difference(gaps: Sequence[float]) -> Difference:
     """Return the mean of differences over splits, with its interval."""
     n = len(gaps)
@@ -70,7 +75,7 @@ def mean_difference(gaps: Sequence[float]) -> Difference:
         return Difference(np.nan, np.nan, np.nan, 0)
     mean, reach, p = float(np.mean(gaps)), np.nan, np.nan
     if n >= INTERVAL:
-        sigma = float(np.std(gaps, ddof=1) * np.sqrt(1 / n + TEST_OVER_TRAIN))
+        sigma = float(np.std(gaps, ddof=1) * np.sqrt(mean_variance(n)))
         reach = float(stats.t.ppf(0.975, n - 1)) * sigma
         p = float(2 * stats.t.sf(abs(mean) / sigma, n - 1)) if sigma > 0 else float(mean == 0)
     return Difference(mean, mean - reach, mean + reach, n, p)
@@ -128,9 +133,7 @@ def difference(
     return mean_difference(gaps)
 
 
-def _crossing(
-    curve: pd.DataFrame, split: int, x: str, y: str, share: float
-) -> tuple[float, float]:
+def _crossing(curve: pd.DataFrame, split: int, x: str, y: str, share: float) -> tuple[float, float]:
     """Return y where a split's curve first comes down to a share, and how wide the step is.
 
     Both the share and the step are of the violation of the unfair model, which is the first.

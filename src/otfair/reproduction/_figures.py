@@ -16,7 +16,7 @@ from scipy.stats import gaussian_kde
 
 from otfair._io.files import write_bytes
 from otfair._io.rendering import drawn
-from otfair.reproduction._claims import INTERVAL
+from otfair.reproduction._claims import INTERVAL, mean_variance
 from otfair.reproduction._frames import BOTH, PANELS, panel_runs, select, shown, title, to_frame
 from otfair.reproduction._plan import VIOLIN_EPSILONS
 from otfair.reproduction._poster import POSTER, draw_poster
@@ -29,6 +29,7 @@ VIOLINS = {
     "epsilon_paper": ("paper", "otf", "the paper's protocol"),
     "epsilon_published": ("paper", "coordinate", "the published method"),
 }
+WIDE = 0.15  # of a panel, from which on ellipses would hide its curves
 GROUPS = {"Female": "#e69f00", "Male": "#0072b2"}
 
 
@@ -114,25 +115,22 @@ def _draw_panel(axes: Axes, runs: pd.DataFrame, notion: str, attribute: str, par
     x, y = f"{part}_{notion}_{attribute}", f"{part}_auc"
     free = select(runs, method="unfair").set_index("split")
     heights, widths = [0.0], [1.0]  # without the barycenter's, some of which know nothing any more
+    points: dict[str, pd.DataFrame] = {}
     for method, (label, colour, marker) in STYLES.items():
         own = shown(runs, method, notion)
         if own.empty:
             continue
-        own = _relative(own, free, x, y)
+        points[method] = own = _relative(own, free, x, y)
         means = own.groupby("alpha")[["share", "gain"]].mean()
         if method != "barycenter":
-            heights += means["gain"].tolist()
-            widths += means["share"].tolist()
+            kept = means[: -1 if _collapses(means["gain"]) else None]
+            heights += kept["gain"].tolist()
+            widths += kept["share"].tolist()
         path = np.vstack([(1.0, 0.0), means])  # begins at the unfair model, as in comparisons
         axes.plot(
             *path.T, LINES.get(method, "") + marker, color=colour, ms=4, lw=1.2, label=label,
             zorder=3 if method == "unfair" else 2, markevery=slice(1, None),
         )  # fmt: skip
-        for _, group in own.groupby("alpha"):
-            if len(group) >= INTERVAL:
-                axes.add_patch(
-                    _ellipse(group["share"].to_numpy(), group["gain"].to_numpy(), colour)
-                )
     splits = f"{len(free)} splits" if len(free) > 1 else f"split {free.index[0]} alone"
     whole = "" if attribute == BOTH else f" (100%: {free[x].mean():.3f})"
     unfair = f"{splits}; unfair model: AUC {free[y].mean():.3f}"
@@ -140,15 +138,46 @@ def _draw_panel(axes: Axes, runs: pd.DataFrame, notion: str, attribute: str, par
     reach = max(np.ptp(heights), 1e-3)
     axes.set_ylim(min(heights) - 0.15 * reach, max(heights) + 0.15 * reach)
     axes.set_xlim(0, 1.08 * max(widths))
+    if len(free) >= INTERVAL:
+        _draw_errors(axes, points)
     axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     axes.locator_params(nbins=5)
     axes.tick_params(labelsize=8)
     axes.spines[["top", "right"]].set_visible(False)
 
 
+def _collapses(gains: pd.Series[float]) -> bool:
+    """Whether the strongest model loses more than twice what the next one does."""
+    return len(gains) > 1 and bool(gains.iloc[-1] < min(2 * gains.iloc[-2], 0))
+
+
+def _draw_errors(axes: Axes, points: dict[str, pd.DataFrame]) -> None:
+    """Draw one sigma of the means: ellipses, or one cross for each method where they are wide."""
+    sizes = np.diff([axes.get_xlim(), axes.get_ylim()], axis=1)[:, 0]
+    drawn = {method: own for method, own in points.items() if method != "unfair"}
+    ellipses = [
+        _ellipse(group["share"].to_numpy(), group["gain"].to_numpy(), STYLES[method][1])
+        for method, own in drawn.items()
+        for _, group in own.groupby("alpha")
+    ]
+    spans = [e.get_extents().size / sizes for e in ellipses]
+    if np.median(np.max(spans, axis=1)) < WIDE:
+        for ellipse in ellipses:
+            axes.add_patch(ellipse)
+        return
+    for method, own in drawn.items():
+        means = own.groupby("alpha")["share"].mean()
+        group = own[own["alpha"] == (means - 0.5).abs().idxmin()][["share", "gain"]]
+        sigma = group.std() * np.sqrt(mean_variance(len(group)))
+        axes.errorbar(
+            group["share"].mean(), group["gain"].mean(), xerr=sigma["share"], yerr=sigma["gain"],
+            color=STYLES[method][1], lw=0.6,
+        )  # fmt: skip
+
+
 def _ellipse(x: np.ndarray, y: np.ndarray, colour: str) -> Ellipse:
-    """One sigma of the estimator of the mean."""
-    values, vectors = np.linalg.eigh(np.cov(x, y) / len(x))
+    """One sigma of the estimator of the mean, for splits that overlap as in the intervals."""
+    values, vectors = np.linalg.eigh(np.cov(x, y) * mean_variance(len(x)))
     width, height = 2 * np.sqrt(np.maximum(values, 0))
     angle = float(np.degrees(np.arctan2(vectors[1, 0], vectors[0, 0])))
     return Ellipse(
@@ -195,10 +224,7 @@ def draw_postprocess(frame: pd.DataFrame) -> Figure:
 def _band(axes: Axes, x: np.ndarray, series: np.ndarray, colour: str, label: str) -> None:
     mean, sigma = series.mean(0), series.std(0, ddof=1 if len(series) > 1 else 0)
     axes.plot(x, mean, color=colour, lw=1.5, label=label)
-    low = mean - sigma
-    if axes.get_yscale() == "log":  # the band of a mean that is smaller than its sigma ends there
-        low = np.maximum(low, 0.1 * mean)
-    axes.fill_between(x, low, mean + sigma, color=colour, alpha=0.2, lw=0)
+    axes.fill_between(x, mean - sigma, mean + sigma, color=colour, alpha=0.2, lw=0)
 
 
 def draw_violins(frame: pd.DataFrame) -> Figure:

@@ -14,14 +14,15 @@ import pandas as pd
 from otfair._io.files import write_bytes
 from otfair._io.rendering import templates
 from otfair.reproduction._claims import (
-    INTERVAL,
     SHARES,
+    WIDEST_STEP,
     Difference,
     compare,
     curve,
     difference,
     mean_difference,
 )
+from otfair.reproduction._commands import commands
 from otfair.reproduction._figures import drawings
 from otfair.reproduction._frames import PANELS, SETUPS, Setup, select, title, to_frame
 from otfair.reproduction._store import Result
@@ -74,7 +75,8 @@ def page(results: list[Result], figures: str = ".") -> str:
         claims=claims,
         unknown=UNKNOWN,
         margin=MARGIN,
-        summary=summary(frame, evidence, claims),
+        widest_step=WIDEST_STEP,
+        summary=summary(frame, claims),
         margins=_margins(evidence, setups),
         figures={f"{figures}/{name}.png": text for name, (text, _) in drawings(frame).items()},
         comparisons={
@@ -84,10 +86,10 @@ def page(results: list[Result], figures: str = ".") -> str:
         },
         multiplicity=multiplicity(evidence),
         others=_against(frame, {"otf": ("norm2", "correlation")}, ("full",)),
-        commits=_commits(results),
-        unnamed=any("commit" not in r.versions for r in results),
+        commits=_commits([r for r in results if "commit" in r.versions]),
+        unnamed=_unnamed([r for r in results if "commit" not in r.versions]),
         counts=_counts(frame),
-        commands=_commands(frame),
+        commands=commands([r.run for r in results]),
         scales=OTF_SCALE,
         full_minutes=_minutes(frame),
         converged=_converged(frame),
@@ -125,18 +127,15 @@ def _margins(evidence: Evidence, setups: Sequence[Setup]) -> Table:
     rows = []
     for number, (setup, judge) in enumerate(product(setups, list(CLAIMS.values())[:5])):
         found = [judge(replace(evidence, margin=margin), setup) for margin in MARGINS]
-        if any(v.word != UNKNOWN for v in found):
+        if any(v.judged for v in found):
             cells = [f"{v.word}, {v.count}" if v.count else v.word for v in found]
             rows.append([setup.title, number % 5 + 1, *cells])
     return Table(["", "claim", *(f"{margin:g}" for margin in MARGINS)], rows)
 
 
 def _commits(results: list[Result]) -> Table:
-    """Tabulate by which commit of the package runs were made; older runs do not say."""
-    rows = [
-        (r.versions.get("commit", "before runs named it"), r.run.protocol, r.run.method, r.finished)
-        for r in results
-    ]
+    """Tabulate by which commit of the package runs were made."""
+    rows = [(r.versions["commit"], r.run.protocol, r.run.method, r.finished) for r in results]
     frame = pd.DataFrame(rows, columns=["commit", "protocol", "method", "finished"])
     out = []
     for (commit, protocol), own in frame.groupby(["commit", "protocol"]):
@@ -148,13 +147,38 @@ def _commits(results: list[Result]) -> Table:
     return Table(["commit", "protocol", "methods", "runs", "made"], out)
 
 
+def _unnamed(results: list[Result]) -> Table:
+    """Tabulate which runs name no commit."""
+    frame = pd.DataFrame([vars(r.run) for r in results])
+    by, rows = ["protocol", "experiment", "dataset", "columns"], []
+    for (*settings, _), own in frame.groupby(by) if len(frame) else ():
+        splits: dict[str, list[str]] = {}  # methods by the splits that they have
+        for method in STYLES:
+            found = sorted(set(select(own, method=method)["split"]))
+            if found:
+                splits.setdefault(_listed(found), []).append(STYLES[method][0])
+        said = "; ".join(f"{', '.join(names)}: {text}" for text, names in splits.items())
+        rows.append([*settings, " and ".join(own["columns"].iloc[0]), said, len(own)])
+    return Table([*by[:3], "trained on", "methods: splits", "runs"], rows)
+
+
+def _listed(numbers: list[int]) -> str:
+    """Write sorted numbers with runs of them as a span: 0, 3 to 5."""
+    out: list[list[int]] = []
+    for n in numbers:
+        if out and out[-1][-1] == n - 1:
+            out[-1].append(n)
+        else:
+            out.append([n])
+    return ", ".join(f"{s[0]} to {s[-1]}" if len(s) > 1 else str(s[0]) for s in out)
+
+
 def _smoothing(evidence: Evidence) -> dict[str, Table]:
     """Tabulate how the AUC of epsilon 1e-3 compares with that of others."""
     out = {}
     for setup in SETUPS:
         table = by_epsilon(evidence, setup)
         if len(table):
-            table["ran"] = max(d.splits for d in table["difference"])
             out[setup.title] = _by_share(table, ["epsilon"], ["epsilon 1e-3 against"])
     return out
 
@@ -163,8 +187,8 @@ def _by_share(table: pd.DataFrame, by: list[str], head: list[str]) -> Table:
     """Tabulate differences; a column for each share."""
     rows = []
     for key, own in table.groupby(by, sort=False):
-        found = dict(zip(own["share"], own["difference"]))
-        cells = (_cell(found.get(s, mean_difference([])), own["ran"].iloc[0]) for s in SHARES)
+        found, ran = dict(zip(own["share"], own["difference"])), int(own["ran"].max())
+        cells = (_cell(found.get(s, mean_difference([])), ran) for s in SHARES)
         rows.append([*key, *cells])
     return Table([*head, *(f"{share:g}" for share in SHARES)], rows)
 
@@ -172,8 +196,7 @@ def _by_share(table: pd.DataFrame, by: list[str], head: list[str]) -> Table:
 def _cell(found: Difference, ran: int) -> str:
     """Return the text of a difference, bold where it is not zero, with the splits if not all."""
     text = str(found)
-    sure = found.splits >= INTERVAL and (found.above(0) or found.below(0))
-    if sure and abs(found.mean) >= 5e-5:
+    if (found.above(0) or found.below(0)) and abs(found.mean) >= 5e-5:
         text = f"**{text}**"
     if found.splits in (0, ran):
         return text
@@ -188,15 +211,6 @@ def _counts(frame: pd.DataFrame) -> Table:
         counts = [own["split"].nunique(), len(own), f"{own['seconds'].sum() / 60:.1f}"]
         rows.append([*settings, STYLES[str(method)][0], trained, *counts])
     return Table([*by[:4], "trained on", "splits", "runs", "minutes"], rows)
-
-
-def _commands(frame: pd.DataFrame) -> list[str]:
-    """Return the commands that make these runs."""
-    out = []
-    for (protocol, kind, dataset), own in frame.groupby(["protocol", "experiment", "dataset"]):
-        target, splits = dataset if kind == "curves" else kind, own["split"].nunique()
-        out.append(f"otfair reproduce {target} --protocol {protocol} --splits {splits}")
-    return out
 
 
 def _minutes(frame: pd.DataFrame) -> dict[str, float]:
@@ -215,19 +229,21 @@ def _converged(frame: pd.DataFrame) -> dict[str, tuple[int, int]]:
 
 
 def _protocols(frame: pd.DataFrame) -> Table:
-    """Tabulate the AUC that the full protocol gains over the paper's, at equal violation."""
+    """Tabulate the AUC that the full protocol gains over the paper's, at equal shares.
+
+    Each is compared where a share of the violation of its own unfair model is left.
+    """
     rows, compared = [], list(product(("train", "test"), (0.5, 0.25)))
     for panel, notion, method in product(PANELS, ("pdp", "peo"), ("otf", "norm")):
         one, other = (curve(frame, panel, notion, method, protocol=p) for p in ("full", "paper"))
-        if one.empty or method not in set(other["method"]):
-            continue
-        one = one[one["split"].isin(other["split"])]
-        splits = one["split"].nunique()
+        mutual = [set(select(each, method=method)["split"]) for each in (one, other)]
+        splits = len(set.intersection(*mutual))
         cells = []
-        for part, share in compared:
+        for part, share in compared if splits else ():
             x, y = f"{part}_{notion}_{panel[1]}", f"{part}_auc"
-            cells.append(_cell(difference(one, other, one, x, y, share), splits))
-        rows.append([title(panel), notion.upper(), STYLES[method][0], splits, *cells])
+            cells.append(_cell(difference(one, other, x, y, share), splits))
+        if splits:
+            rows.append([title(panel), notion.upper(), STYLES[method][0], splits, *cells])
     head = ["dataset, attribute", "notion", "method", "splits"]
     return Table([*head, *(f"{part}, {share:g}" for part, share in compared)], rows)
 

@@ -248,7 +248,7 @@ def _ranked(evidence: Evidence, setup: Setup) -> Verdict:
     if table.empty:
         return NOT_RUN
     # The other's curve comes so low in no split, or a comparison counts as everywhere else.
-    missed = np.array([str(d) == "not reached" for d in table["difference"]])
+    missed = np.array([not d.splits and not d.coarse for d in table["difference"]])
     table = table[(missed & (table["ran"] >= INTERVAL)) | _counting(table)]
     if table.empty:
         return TOO_FEW
@@ -258,8 +258,7 @@ def _ranked(evidence: Evidence, setup: Setup) -> Verdict:
         f"at equal PDP its AUC is above the other's (or the other does not come so low) in "
         f"{_of(better)} comparisons and below it in {sum(worse)}"
     ) + _extremes(table)
-    word = HOLDS if all(better) else FAILS if any(worse) and not any(better) else MIXED
-    return Verdict(word, reason, _of(better))
+    return _count(better, reason, sum(worse))
 
 
 def by_epsilon(evidence: Evidence, setup: Setup) -> pd.DataFrame:
@@ -331,7 +330,7 @@ def _extremes(rows: pd.DataFrame) -> str:
         f"{row['difference']} ({row['where']}, at {row['share']:g} of the violation)"
         for row in ends
     )
-    return f"; lowest {lowest}, highest {highest}"
+    return f"; lowest {lowest}, highest {highest}" if len(found) > 1 else f"; {lowest}"
 
 
 def _most(found: Verdict, more: float, less: float, where: str, than: str) -> Verdict:
