@@ -17,6 +17,7 @@ from sklearn.linear_model import LogisticRegression
 
 import otfair
 from otfair.reproduction import page, plan, read_csv
+from otfair.reproduction._claims import mean_difference
 from otfair.reproduction._train import load_split
 
 pytestmark = pytest.mark.slow
@@ -50,6 +51,22 @@ def test_the_first_pages_and_the_summary_say_the_same(runs):
     assert 3 <= len(lines.splitlines()) <= 5
     summary = (DOCS / "results.md").read_text("utf-8").split("## Which claims hold")[0]
     assert lines in summary
+
+
+def test_the_first_pages_name_the_loss_by_sex_alone():
+    # Trained for sex alone, of which the runs of this page have no Norm.
+    runs = pd.read_csv(DOCS.parent / "benchmarks" / "neighbours.csv")
+    runs = runs[(runs["dataset"] == "adult") & (runs["notion"] == "PDP")]
+    found = {}
+    for key, path in runs.sort_values("violation").groupby(["penalty", "split"]):
+        v = path["violation"].to_numpy()
+        found[key] = np.interp(v[-1] / 2, v, path["auc"])
+    auc = pd.Series(found).unstack(0)
+    lead = mean_difference((auc["otf"] - auc["norm"]).tolist())
+    for path in results.FIRST_PAGES:
+        text = " ".join(path.read_text("utf-8").split())
+        said = f"behind Norm for demographic parity: {lead} ({lead.splits} splits, "
+        assert f"Trained for sex alone, OTF is {said}" in text
 
 
 def test_runs_without_a_commit_are_all_listed(runs):
