@@ -351,7 +351,8 @@ def main() -> None:
     figures.posts(posts).savefig(DOCS / "_static" / "benchmarks_posts.png", dpi=110)
     small = {t: of(runs, name, "logistic", PARITY) for name, t in SMALL.items()}
     figures.small(small).savefig(DOCS / "_static" / "benchmarks_small.png", dpi=110)
-    figures.networks(trained).savefig(DOCS / "_static" / "benchmarks_networks.png", dpi=110)
+    for name, part in (("networks", trained), ("networks_all", data.networks(all_people=True))):
+        figures.networks(part).savefig(DOCS / "_static" / f"benchmarks_{name}.png", dpi=110)
 
 
 if __name__ == "__main__":

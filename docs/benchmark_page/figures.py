@@ -123,11 +123,12 @@ def small(panels: dict[str, pd.DataFrame]) -> Figure:
 
 def networks(runs: pd.DataFrame) -> Figure:
     """Draw networks: AUC against ABCFair's violation, and against the correlation."""
-    figure = Figure(figsize=(10, 6.6), layout="constrained")
-    axes = figure.subplots(2, 3, sharey="row")
+    ran = nets.ran(runs)
+    figure = Figure(figsize=(1 + 3 * len(ran), 6.6), layout="constrained")
+    axes = figure.subplots(2, len(ran), sharey="row", squeeze=False)
     measures = {"violation_test": "ABCFair's violation", "correlation_test": "correlation"}
     for row, (column, called) in zip(axes, measures.items()):
-        for axis, groups in zip(row, nets.BELOW):
+        for axis, groups in zip(row, ran):
             free = nets.means(runs, groups, "none")
             for method, (colour, mark) in NETWORKS.items():
                 if not nets.have(runs, groups, method):
@@ -150,7 +151,7 @@ def networks(runs: pd.DataFrame) -> Figure:
             axis.set_xlim(left=0)
             axis.tick_params(labelsize=8)
         row[0].set_ylabel("test AUC")
-        lows = [nets.means(runs, g, "none")["auc_test"].iloc[0] for g in nets.BELOW]
+        lows = [nets.means(runs, g, "none")["auc_test"].iloc[0] for g in ran]
         row[0].set_ylim(min(lows) - 0.06, max(lows) + 0.006)
-    legend(figure, axes.ravel(), 4)
+    legend(figure, axes.ravel(), 4 if len(ran) == 3 else 3)
     return figure
