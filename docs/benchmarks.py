@@ -269,7 +269,7 @@ def summary(runs: pd.DataFrame, trained: pd.DataFrame) -> str:
         f"{everywhere(acs, 'attribute', 'thresholds')}",
         "Adult, odds with the attribute": attribute_odds(runs),
         "COMPAS and Law, against LinearPost": everywhere(small, "plain", "linear_post"),
-        **nets.summary(trained),
+        **nets.summary(trained, data.networks(all_people=True)),
     }
     return "\n".join(f"- **{where}**: {what}." for where, what in lines.items())
 
