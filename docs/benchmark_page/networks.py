@@ -20,6 +20,7 @@ TITLES = {
 BELOW = {"sex": (0.05, 0.03, 0.01), "race": (0.16, 0.12, 0.08), "sex and race": (0.35, 0.2, 0.1)}
 SHARES = (0.75, 0.5, 0.25)  # of the correlation without a penalty
 PEER = "fairret, Norm"
+COLLAPSED = 0.6  # AUC below which scores say next to nothing, and a curve has ended
 
 
 def means(runs: pd.DataFrame, groups: str, method: str) -> pd.DataFrame:
@@ -136,9 +137,11 @@ def shrunk(runs: pd.DataFrame) -> str:
 def kept(runs: pd.DataFrame, groups: str, method: str, measure: str) -> pd.DataFrame:
     """Return the points of a curve that validation people would keep, and that without a penalty.
 
-    A point goes where another of the method has as low a measure and no lower AUC.
+    A point goes where another of the method has as low a measure and no lower AUC, or where scores
+    have collapsed: between such a model and the next there is no curve.
     """
     both = pd.concat([means(runs, groups, "none"), means(runs, groups, method)])
+    both = both[both["auc_validation"] > COLLAPSED]
     both = both.sort_values([f"{measure}_validation", "auc_validation"], ascending=[True, False])
     return both[both["auc_validation"] > both["auc_validation"].cummax().shift(fill_value=-1.0)]
 
