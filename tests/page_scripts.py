@@ -16,9 +16,9 @@ DOCS = Path(__file__).parents[1] / "docs"
 BENCHMARKS = DOCS.parent / "benchmarks"
 
 
-def script(name: str) -> ModuleType:
-    """Return docs/name.py as a module."""
-    spec = importlib.util.spec_from_file_location(f"page_of_{name}", DOCS / f"{name}.py")
+def script(name: str, folder: Path = DOCS) -> ModuleType:
+    """Return a script, of the pages or of another folder, as a module."""
+    spec = importlib.util.spec_from_file_location(f"script_{name}", folder / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

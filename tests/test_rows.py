@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import pandas as pd
 import pytest
+from page_scripts import BENCHMARKS, script
 
-FILE = Path(__file__).parents[1] / "benchmarks" / "rows.py"
 KEY = ("table", "seed")
 
 
 @pytest.fixture(scope="module")
 def Rows():
-    spec = importlib.util.spec_from_file_location("benchmark_rows", FILE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.Rows
+    return script("rows", BENCHMARKS).Rows
 
 
 def test_what_was_measured_is_known_when_a_run_goes_on(Rows, tmp_path):
