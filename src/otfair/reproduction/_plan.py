@@ -28,6 +28,12 @@ ALPHAS = {
         "barycenter": (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.05, 0.1, 0.2),
     },
 }
+# Strengths that the paper does not have, where its own leave steps too wide to read AUC between.
+BETWEEN = {
+    ("adult", "coordinate"): (0.01, 0.02, 0.05), ("adult", "norm"): (0.15, 0.2),
+    ("adult", "otf"): (0.2,), ("dutch", "coordinate"): (0.2,), ("dutch", "norm"): (0.4,),
+}  # fmt: skip
+SWEEPS = {"coordinate": 100}  # at most, as in the released code
 SINGLE_ALPHAS, SINGLE_SPLITS = (0.1, 0.5, 0.9), 3  # of the published ascent with one sweep
 VIOLIN_EPSILONS, SMALL_EPSILONS = (1e-3, 1e-2, 1e-1, 1.0, 10.0), (1e-4,)
 VIOLIN_ALPHAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -66,8 +72,14 @@ class Run:
         return replace(self, alpha=0.0)
 
 
-def curves(dataset: str, protocol: str, splits: int) -> Iterator[Run]:
-    """Every method at every strength, by split."""
+def strengths(dataset: str, method: str, protocol: str) -> tuple[float, ...]:
+    """Return the strengths of a method, from weak to strong."""
+    more = BETWEEN.get((dataset, method), ()) if protocol == "paper" else ()
+    return tuple(sorted((*ALPHAS[protocol][method], *more)))
+
+
+def curves(dataset: str, protocol: str, splits: int, ours: str = "otf") -> Iterator[Run]:
+    """Every method at every strength, by split; OTF is solved as `ours` says."""
     for split in range(splits):
         base = Run("curves", dataset, (), "", "unfair", protocol, 0.0, 0.0, split)
         yield base
@@ -78,21 +90,17 @@ def curves(dataset: str, protocol: str, splits: int) -> Iterator[Run]:
             if columns == ("age",) and split >= CONTINUOUS_SPLITS:
                 continue
             base = replace(base, columns=columns, notion=notion)
-            for method, epsilon in (("norm", 0.0), ("otf", EPSILON)):
-                for alpha in ALPHAS[protocol][method]:
-                    yield replace(base, method=method, alpha=alpha, epsilon=epsilon)
+            for alpha in strengths(dataset, "norm", protocol):
+                yield replace(base, method="norm", alpha=alpha)
+            solved = replace(base, method=ours, epsilon=EPSILON, sweeps=SWEEPS.get(ours, 0))
+            for alpha in strengths(dataset, ours, protocol):
+                yield replace(solved, alpha=alpha)
 
 
 def published(splits: int) -> Iterator[Run]:
     """Run the published ascent, and what the paper compares it with, on every dataset."""
-    for split, dataset in product(range(splits), COLUMNS):
-        for run in curves(dataset, "paper", splits):
-            if run.split != split:
-                continue
-            if run.method != "otf":
-                yield run
-            else:  # the same runs, solved as the released code does
-                yield replace(run, method="coordinate", sweeps=100)
+    for dataset in COLUMNS:
+        yield from curves(dataset, "paper", splits, "coordinate")
 
 
 def single_sweep(splits: int) -> Iterator[Run]:
@@ -136,13 +144,14 @@ def postprocess(protocol: str, seeds: int = 5) -> Iterator[Run]:
 
 def epsilons(protocol: str, splits: int) -> Iterator[Run]:
     """Scores by smoothing and strength; Adult by sex. In batches, by the published ascent too."""
-    methods = {"full": (("otf", 0),), "paper": (("otf", 0), ("coordinate", 100))}[protocol]
+    methods = {"full": ("otf",), "paper": ("otf", "coordinate")}[protocol]
     alphas = {"full": VIOLIN_ALPHAS, "paper": ALPHAS["paper"]["otf"]}[protocol]
     grid = product(range(splits), methods, (*SMALL_EPSILONS, *VIOLIN_EPSILONS), alphas)
-    for split, (method, sweeps), epsilon, alpha in grid:
+    for split, method, epsilon, alpha in grid:
         yield Run(
-            "epsilon", "adult", ("sex",), "pdp", method, protocol, alpha, epsilon, split, sweeps
-        )
+            "epsilon", "adult", ("sex",), "pdp", method, protocol, alpha, epsilon, split,
+            SWEEPS.get(method, 0),
+        )  # fmt: skip
 
 
 def plan(target: str, protocol: str, splits: int) -> list[Run]:
