@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from pages import number, shown, table
+from pages import mean_and_reach, number, shown, table
+
+from otfair.reproduction._claims import WIDEST_STEP
 
 from . import runs as data
 
@@ -28,6 +30,14 @@ def means(runs: pd.DataFrame, groups: str, method: str) -> pd.DataFrame:
     part = runs[(runs["groups"] == groups) & (runs["method"] == method)]
     columns = [c for c in part if c.split("_")[-1] in ("validation", "test")]
     return part.groupby("strength")[[*columns, "train", "predict"]].mean()
+
+
+def reaches(runs: pd.DataFrame, groups: str, method: str) -> pd.DataFrame:
+    """Return half widths of 95 % intervals over seeds, by strength; 0 of one seed, for no bar."""
+    part = runs[(runs["groups"] == groups) & (runs["method"] == method)]
+    columns = [c for c in part if c.endswith("_test")]
+    found = part.groupby("strength")[columns].agg(lambda own: mean_and_reach(own)[1])
+    return found.fillna(0.0)
 
 
 def chosen(runs: pd.DataFrame, groups: str, method: str, most: float) -> pd.Series | None:
@@ -67,36 +77,53 @@ def correlated(runs: pd.DataFrame) -> str:
         cells = []
         for groups in ran(runs):
             for share in SHARES:
-                found = at_share(runs, groups, method, share)
-                cells.append("-" if np.isnan(found) else number(found))
+                found = at_share(runs, groups, method, share).dropna()
+                cells.append(number(found.mean()) + _some(found, runs) if len(found) else "-")
         rows.append([TITLES.get(method, method), *cells])
     head = [f"{groups}, {number(share, 2)}" for groups in ran(runs) for share in SHARES]
     return table(["share left", *head], rows)
 
 
-def at_share(runs: pd.DataFrame, groups: str, method: str, share: float) -> float:
-    """Return the AUC between the points of a curve that begins without a penalty."""
-    if not have(runs, groups, method):
-        return np.nan
-    both = kept(runs, groups, method, "correlation").sort_values("correlation_test")
-    target = share * means(runs, groups, "none")["correlation_test"].iloc[0]
-    x, y = both["correlation_test"].to_numpy(), both["auc_test"].to_numpy()
-    return float(np.interp(target, x, y)) if target >= x[0] else np.nan
+def _some(found: pd.Series, runs: pd.DataFrame) -> str:
+    count = runs["seed"].nunique()
+    return f" ({len(found)} of {count})" if len(found) < count else ""
 
 
-def ahead(runs: pd.DataFrame, groups: str, ours: str, peer: str, share: float) -> np.ndarray:
-    """Return our AUC less a peer's where a share of the correlation is left, of each seed.
+def at_share(runs: pd.DataFrame, groups: str, method: str, share: float) -> pd.Series:
+    """Return the AUC of each seed where a share of the correlation is left, along its curve.
 
-    Seeds on which one of the two does not come so low are left out.
+    Nothing where the curve does not come so low. Nor of any seed where the two points about the
+    share are too far apart in the median seed: between these AUC would be read off a line.
     """
-    seeds = (own for _, own in runs.groupby("seed"))
-    found = [
-        at_share(own, groups, ours, share) - at_share(own, groups, peer, share) for own in seeds
-    ]
-    return np.array([x for x in found if not np.isnan(x)])
+    if not have(runs, groups, method):
+        return pd.Series(dtype=float)
+    found = {seed: _crossing(own, groups, method, share) for seed, own in runs.groupby("seed")}
+    both = pd.DataFrame(found, index=["auc", "step"]).T
+    return both["auc"] * np.nan if both["step"].median() > WIDEST_STEP else both["auc"]
 
 
-def every_lead(runs: pd.DataFrame) -> list[np.ndarray]:
+def shares(runs: pd.DataFrame, groups: str, method: str) -> pd.DataFrame:
+    """Return what is left of the correlation, and AUC, by the points of a curve; shares rise."""
+    line = kept(runs, groups, method, "correlation").sort_values("correlation_test")
+    whole = means(runs, groups, "none")["correlation_test"].iloc[0]
+    return pd.DataFrame({"left": line["correlation_test"] / whole, "auc": line["auc_test"]})
+
+
+def _crossing(runs: pd.DataFrame, groups: str, method: str, share: float) -> tuple[float, float]:
+    x, y = shares(runs, groups, method).to_numpy().T
+    if share < x[0]:
+        return np.nan, np.nan
+    k = int(np.searchsorted(x, share))
+    return float(np.interp(share, x, y)), float(x[k] - x[k - 1]) if 0 < k < len(x) else 0.0
+
+
+def ahead(runs: pd.DataFrame, groups: str, ours: str, peer: str, share: float) -> pd.Series:
+    """Return our AUC less a peer's where a share of the correlation is left, of each seed."""
+    mine, theirs = (at_share(runs, groups, method, share) for method in (ours, peer))
+    return (mine - theirs).dropna()
+
+
+def every_lead(runs: pd.DataFrame) -> list[pd.Series]:
     """Return the leads of the table that have intervals."""
     found = (
         ahead(runs, groups, method, PEER, share)
@@ -107,14 +134,14 @@ def every_lead(runs: pd.DataFrame) -> list[np.ndarray]:
 
 def leads(runs: pd.DataFrame) -> str:
     """Return by how much penalties of ours are ahead of fairret's Norm, which alone comes low."""
-    rows, count = [], runs["seed"].nunique()
+    rows = []
     for method in ("OTF", "OTF, by group", "Norm"):
         cells = []
         for groups in BELOW:
             for share in SHARES:
                 values = ahead(runs, groups, method, PEER, share)
-                some = f" ({len(values)} of {count})" if len(values) < count else ""
-                cells.append(shown(values, 4, sign=True) + some if len(values) else "-")
+                text = shown(values, 4, sign=True) + _some(values, runs) if len(values) else "-"
+                cells.append(text)
         rows.append([TITLES[method], *cells])
     head = [f"{groups}, {number(share, 2)}" for groups in BELOW for share in SHARES]
     return table(["share left", *head], rows)
@@ -200,10 +227,30 @@ def at_half(runs: pd.DataFrame) -> str:
     words = {}
     for groups in ran(runs):
         values = ahead(runs, groups, "OTF", PEER, 0.5)
-        alone = not np.isnan(at_share(runs, groups, "OTF", 0.5))
-        low = "ours alone comes so low" if alone else "ours does not come so low"
-        words[groups] = data.verdict(values) if len(values) else low
+        words[groups] = data.verdict(values) if len(values) else not_compared(runs, groups, 0.5)
     return data.together(words)
+
+
+def not_compared(runs: pd.DataFrame, groups: str, share: float) -> str:
+    """Say why OTF and fairret's Norm can't be compared where a share is left.
+
+    A curve may end because its next strength leaves scores that say nothing. That a method comes
+    no lower is not known then: a strength between was not run.
+    """
+    for method in (PEER, "OTF"):
+        title = TITLES.get(method, method)
+        left = shares(runs, groups, method)["left"]
+        above, under = left[left >= share], left[left < share]
+        if not len(under):
+            least = number(above.min(), 2)
+            if (means(runs, groups, method)["auc_validation"] <= COLLAPSED).any():
+                after = f"{least} of it left and scores that have collapsed"
+                return f"not compared, as {title} has no strength between {after}"
+            return f"not compared, as {title} was run down to {least} of it only"
+        if at_share(runs, groups, method, share).isna().all():
+            ends = f"{number(above.min(), 2)} and {number(under.max(), 2)} of it left"
+            return f"not compared, as {title} has no strength between {ends}"
+    return "not compared, as no seed has both"
 
 
 def summary(runs: pd.DataFrame, all_people: pd.DataFrame) -> dict[str, str]:
@@ -231,10 +278,12 @@ def on_all(runs: pd.DataFrame, few: pd.DataFrame) -> str:
     """Say who trained, and how much more AUC that gives."""
     people, rate = int(runs["people"].iloc[0]), means(runs, "sex", "none").iloc[0]
     gain = rate["auc_test"] - means(few, "sex", "none").iloc[0]["auc_test"]
+    count = runs["seed"].nunique()
+    seeds = "One seed, so there are no intervals" if count == 1 else f"{count} seeds"
     return (
         f"{people} people train, {int(few['people'].iloc[0])} above: without a penalty that gives "
         f"an AUC of {number(rate['auc_test'])}, {number(gain)} more. Groups: "
-        f"{', '.join(ran(runs))}. Seeds: {runs['seed'].nunique()}, so there are no intervals."
+        f"{', '.join(ran(runs))}. {seeds}."
     )
 
 

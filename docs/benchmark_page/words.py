@@ -1,0 +1,208 @@
+"""The sentences of docs/benchmarks.md: what the runs say of who is ahead, and of how sure it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from pages import mean_and_reach, number
+
+from . import networks as nets
+from . import runs as data
+from .runs import (
+    ACS,
+    ADULT,
+    BASES,
+    EQUAL,
+    METHODS,
+    NOTIONS,
+    ODDS,
+    PANELS,
+    PARITY,
+    PEERS,
+    SEVERAL,
+    SLIGHT,
+    SMALL,
+    of,
+)
+from .tables import PUBLISHED, Panels, compared
+
+SHORT = {PARITY: "parity", ODDS: "odds", "logistic": "logistic", "boosted": "trees"}
+
+
+def rule() -> str:
+    """Say what the words mean."""
+    margin = number(EQUAL, 3)
+    return (
+        "*Ahead* and *behind*: the 95 % interval over splits leaves out zero. *Level*: it has zero "
+        f"in it, and all of it lies between -{margin} and +{margin} of accuracy, or of AUC. "
+        "*Undecided*: it has zero in it and is wider, so that these splits do not tell. A lead *on "
+        "one split* has no interval, and may be chance."
+    )
+
+
+def everywhere(panels: Panels, ours: str, peer: str) -> str:
+    """Say how ours stands to a peer in each panel, panels of one answer together."""
+    return data.together({k: data.lead(part, ours, peer).word for k, part in panels.items()})
+
+
+def aim(panels: Panels) -> str:
+    """Say at how many settings of peers that do without the attribute ours is not below.
+
+    Several rules are for peers that decide by chance; the others are to be met by one.
+    """
+    met, total, lower, below, several = 0, 0, 0, [], False
+    for peer in PEERS:
+        if METHODS[peer].attribute:
+            continue
+        for where, part in panels.items():
+            mixed = METHODS[peer].by_chance and data.ran(part, SEVERAL["plain"])
+            lead = data.lead(part, SEVERAL["plain"] if mixed else "plain", peer)
+            several |= mixed
+            met, lower = met + lead.not_below, lower + lead.missed
+            total += len(lead.table) + lead.missed
+            behind = len(lead.table) - lead.not_below
+            if behind:
+                below.append(f"{METHODS[peer].title} at {behind} of {len(lead.table)} ({where})")
+    by = (
+        "Peers that decide by chance are compared with ours with several rules, the others with one"
+        if several
+        else "Ours has one rule throughout, also against the peer that decides by chance"
+    )
+    missed = f"; below {', '.join(below)}" if below else ""
+    return (
+        f"{'met' if met == total else 'missed'}. In the mean ours is not below by more than "
+        f"{number(SLIGHT)} at {met} of {total} settings of theirs; {lower} have gaps lower than "
+        f"any of ours{missed}. {by}"
+    )
+
+
+def attribute_odds(runs: pd.DataFrame) -> str:
+    """Say how ours stands for odds on Adult with the attribute, and how low each gap comes."""
+    words, said, several = {}, [], False
+    for base, title in BASES.items():
+        part = of(runs, ADULT, base, ODDS)
+        one, many = "attribute", SEVERAL["attribute"]
+        ours = many if data.ran(part, many) else one
+        several |= ours == many
+        for peer in ("error_parity", "thresholds"):
+            lead = data.lead(part, ours, peer)
+            word = "**behind**, as theirs come to lower gaps" if lead.missed else lead.word
+            words[f"{METHODS[peer].title.strip('*')} by {SHORT[base]}"] = word
+        gaps = part.groupby(["method", "setting"])["gap"].mean().groupby("method").min()
+        names = {one: "one rule", many: "several rules", "error_parity": "error-parity",
+                 "thresholds": "ThresholdOptimizer"}  # fmt: skip
+        lows = [f"{called} {number(gaps[m], 3)}" for m, called in names.items() if m in gaps]
+        said.append(f"by {title} {', '.join(lows)}")
+    who = "with several rules" if several else "with one rule, which never decides by chance,"
+    return (
+        f"`FairDecisions` {who} against peers that decide by chance: {data.together(words)}. "
+        f"Lowest gaps: {'; '.join(said)}"
+    )
+
+
+def against_published(runs: pd.DataFrame) -> str:
+    """Say at how many of LinearPost's published points, which none of its own beats, ours is."""
+    counts = {name: np.zeros(3, dtype=int) for name in PUBLISHED}  # not below, below, not so low
+    for base, notion in PANELS:
+        part = of(runs, ADULT, base, notion)
+        known = data.linear_post_published(base, notion)
+        for name in PUBLISHED:
+            line = data.curve(part, name)
+            found = np.array([data.at(gap, line) for gap in known["gap"]])
+            low = np.isnan(found)
+            below = found <= known["accuracy"].to_numpy() - SLIGHT
+            counts[name] += [(~low & ~below).sum(), below.sum(), low.sum()]
+    total = counts[PUBLISHED[0]].sum()
+    said = [
+        f"{METHODS[name].title}: not below at {one}, below at {two}, does not come so low at {none}"
+        for name, (one, two, none) in counts.items()
+    ]
+    return (
+        f"The table has the {total} points that LinearPost's authors published and that none of "
+        f"their own beats. Below is what is lower by more than {number(SLIGHT)}. {'. '.join(said)}."
+    )
+
+
+def several(trained: pd.DataFrame, *tables: tuple[Panels, str, Sequence[str]]) -> str:
+    """Say how many of the leads' intervals leave out zero, and how many would by chance."""
+    leads = nets.every_lead(trained)
+    for panels, ours, peers in tables:
+        found = [lead for _, row in compared(panels, ours, peers) for lead in row if lead]
+        leads += [lead.values for lead in found if len(lead.values) > 1]
+    reached = [abs(mean) > reach for mean, reach in map(mean_and_reach, leads)]
+    return (
+        f"Of the {len(reached)} intervals of leads on this page {sum(reached)} leave out zero, "
+        f"where about {len(reached) / 20:.0f} would by chance: no single lead is proof."
+    )
+
+
+def surely_ahead(adult: Panels) -> str:
+    """Say which peers without the attribute are surely ahead on Adult."""
+    ahead = [
+        f"{METHODS[peer].title} ({where})"
+        for peer in PEERS if not METHODS[peer].attribute for where, part in adult.items()
+        if data.lead(part, "plain", peer).word.endswith("behind")
+    ]  # fmt: skip
+    who = f"surely ahead of it is {', '.join(ahead)}" if ahead else "no peer is surely ahead of it"
+    return f"at the gaps that it comes to {who}"
+
+
+def summary(runs: pd.DataFrame, trained: pd.DataFrame, all_people: pd.DataFrame) -> str:
+    """Return where we win and where we lose, in at most ten lines."""
+    adult = {f"{SHORT[n]} by {SHORT[b]}": of(runs, ADULT, b, n) for b, n in PANELS}
+    acs = {SHORT[n]: of(runs, ACS, "boosted", n) for n in NOTIONS}
+    small = {
+        f"{title} by {SHORT[b]}": of(runs, name, b, PARITY)
+        for name, title in SMALL.items() if title != "German" for b in BASES
+    }  # fmt: skip
+    chance = "against ExponentiatedGradient, which decides by chance, one rule is "
+    chance += everywhere(adult, "plain", "reduction")
+    if all(data.ran(part, "mixed") for part in adult.values()):
+        chance += f", and with several rules {everywhere(adult, 'mixed', 'reduction')}"
+    lines = {
+        "Aim on Adult, at or above every entry that does without the attribute, at every gap": aim(
+            adult
+        ),
+        "Adult, `FairDecisions` without the attribute": f"{surely_ahead(adult)}. Against "
+        f"LinearPost's own code {everywhere(adult, 'plain', 'linear_post')}; against OxonFair with "
+        f"inferred groups {everywhere(adult, 'plain', 'oxonfair')}; {chance}",
+        "`FairDecisions` on a model trained with OTF, against on a plain one": "on Adult "
+        f"{everywhere(adult, 'on_top', 'plain')}; on ACSIncome "
+        f"{everywhere(acs, 'on_top', 'plain')}",
+        "ACSIncome, post-processing (`FairDecisions`) against boosting with OTF alone": everywhere(
+            acs, "plain", "otf"
+        ),
+        "ACSIncome, with the attribute": f"against error-parity "
+        f"{everywhere(acs, 'attribute', 'error_parity')}; against ThresholdOptimizer "
+        f"{everywhere(acs, 'attribute', 'thresholds')}",
+        "Adult, odds with the attribute": attribute_odds(runs),
+        "COMPAS and Law, against LinearPost": everywhere(small, "plain", "linear_post"),
+        **nets.summary(trained, all_people),
+    }
+    return "\n".join(f"- **{where}**: {what}." for where, what in lines.items())
+
+
+def run(
+    runs: pd.DataFrame, trained: pd.DataFrame, all_people: pd.DataFrame, *tables: Panels
+) -> str:
+    """Say when and of what the runs are, and of how many splits."""
+    adult, posts, small = (spans(parts) for parts in tables)
+    frames = (runs, trained, all_people)
+    commits, days = (sorted(set().union(*(f[c] for f in frames))) for c in ("commit", "date"))
+    return (
+        f"Made with `make bench-tables`: {', '.join(days)}, library of commit "
+        f"{', '.join(commits)}, one thread. Splits: Adult {adult}, ACSIncome of decisions {posts}, "
+        f"small tables {small}, networks {trained['seed'].nunique()}, and trained on all people "
+        f"{all_people['seed'].nunique()}."
+    )
+
+
+def spans(panels: Panels) -> str:
+    """Say how many splits methods have: the fewest and the most."""
+    counts = {
+        len(data.seeds(part, method)) for part in panels.values() for method in set(part["method"])
+    }
+    low, high = min(counts), max(counts)
+    return f"{low}" if low == high else f"{low} to {high}"
