@@ -176,7 +176,7 @@ SETTINGS = {
     "networks_all": Setting(
         ALL, range(1), ("sex", "sex and race", "race"),
         {"none": (0.0,), "none, shrunk": SHRUNK, "OTF": (0.2, 0.4, 0.7),
-         "fairret, Norm": (0.03, 0.1, 0.3, 1.0), "fairret, KL projection": (3.0,)},
+         "fairret, Norm": (0.03, 0.1, 0.2, 0.3, 1.0), "fairret, KL projection": (3.0,)},
     ),
 }  # fmt: skip
 
