@@ -34,6 +34,11 @@ RUNS, PLOT = HERE / "scale.csv", HERE.parent / "docs" / "_static" / "scale.png"
 PEOPLE = (10_000, 30_000, 100_000, 300_000, 665_800, 1_000_000)
 MOST = {"acs_income": 665_800, "synthetic": 1_000_000}
 WORK = ("pass", "nearest", "logistic", "xgboost", "audit", "curve")
+CALLED = {
+    "pass": "soft distances between all people", "nearest": "nearest people of each group",
+    "logistic": "fit of a logistic regression", "xgboost": "fit of XGBoost", "audit": "audit",
+    "curve": "trade-off curve of three strengths",
+}  # fmt: skip
 LONGEST = 1200.0  # predicted seconds, above which a size is left out
 SQUARE = 1.5  # growth by which that is predicted
 FROM = 30_000  # people, from which growth is fitted
@@ -159,12 +164,10 @@ def show(path: Path, plot: Path) -> None:
                 continue
             power = growth(some, "cpu_seconds")
             print(f"{table}, {work}: processor time grows as n^{power:.2f}")
-            label = work if np.isnan(power) else f"{work}, n^{power:.2f}"
-            style = {"ms": 4, "lw": 1.4, "label": label, "color": f"C{WORK.index(work)}"}
+            style = {"ms": 4, "lw": 1.4, "label": CALLED[work], "color": f"C{WORK.index(work)}"}
             for row, column in enumerate(("cpu_seconds", "peak_gb")):
                 axes[row, k].loglog(some["people"], some[column], "o-", **style)
         axes[0, k].set_title(TITLES[table], fontsize=10)
-        axes[0, k].legend(frameon=False, fontsize=8, loc="upper left")
         axes[1, k].set_xlabel("people")
     axes[0, 0].set_ylabel("seconds of one core")
     axes[1, 0].set_ylabel("peak memory, GB")
@@ -174,6 +177,8 @@ def show(path: Path, plot: Path) -> None:
         ax.yaxis.set_minor_formatter("")
         ax.grid(True, which="major", alpha=0.25)
         ax.spines[["top", "right"]].set_visible(False)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     plot.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(plot, dpi=130)
     print(f"drawn: {plot}")

@@ -119,12 +119,15 @@ def draw(runs: pd.DataFrame) -> Figure:
     for method, some in runs[runs["section"] == "growth"].groupby("method", sort=False):
         axes.loglog(some["people"], some["seconds"], "o-", color=COLOURS[str(method)])
         end = some.iloc[-1]
+        early = end.people < runs[runs["section"] == "growth"]["people"].max()
         axes.annotate(
-            str(method), (end.people, end.seconds), xytext=(6, 0), textcoords="offset points",
-            va="center", color=COLOURS[str(method)],
+            str(method), (end.people, end.seconds), xytext=(6, 0) if early else (0, 9),
+            textcoords="offset points", ha="left" if early else "right",
+            va="center" if early else "bottom", color=COLOURS[str(method)],
         )  # fmt: skip
-    axes.set_xlim(right=3e5)
-    axes.set_xticks([1e3, 1e4, 1e5], ["1000", "10 000", "100 000"])
+    ticks = [1000, 2000, 4000, 8000, 16_000, 32_000]
+    axes.set_xticks(ticks, [f"{n:,}".replace(",", " ") for n in ticks])
+    axes.minorticks_off()
     axes.set_xlabel("people")
     axes.set_ylabel("seconds, features to gradient")
     axes.grid(alpha=0.3)
