@@ -5,15 +5,20 @@ from __future__ import annotations
 from pages import DOCS, fill
 
 from otfair.reproduction import Result, read_csv, to_frame, write_figures, write_page
-from otfair.reproduction._stands import stands
+from otfair.reproduction._stands import reading, stands, verdict
 
 PICTURES = "_static/results"
 FIRST_PAGES = DOCS.parent / "README.md", DOCS / "index.md"
 
 
 def where_it_stands(runs: list[Result]) -> dict[str, str]:
-    """Return for the first pages where OTF is ahead of other penalties, level and behind."""
-    return {"stands": "\n".join(f"- {line}" for line in stands(to_frame(runs)))}
+    """Return for the first pages a verdict, what its words mean, and the lines behind it."""
+    frame = to_frame(runs)
+    return {
+        "verdict": verdict(frame),
+        "reading": reading(frame),
+        "stands": "\n".join(f"- {line}" for line in stands(frame)),
+    }
 
 
 def main() -> None:

@@ -8,7 +8,17 @@ import pytest
 from scipy import stats
 
 from otfair.reproduction import Result, plan, to_frame
-from otfair.reproduction._claims import Difference, compare, difference, holm, mean_difference
+from otfair.reproduction._claims import (
+    Difference,
+    compare,
+    counting,
+    curve,
+    difference,
+    holm,
+    mean_difference,
+    price,
+)
+from otfair.reproduction._frames import PANEL_OF
 
 AHEAD = {"unfair": 0.0, "otf": 0.01, "norm": 0.0, "barycenter": -0.02}
 
@@ -43,25 +53,53 @@ def test_the_known_difference_is_found():
     assert other.mean == pytest.approx(0.03)
 
 
-def test_the_interval_allows_for_splits_that_overlap():
-    # Nadeau and Bengio: the variance of the mean is (1/n + test/train) times that of the splits.
+@pytest.mark.parametrize(("part", "shared"), [("test", 0.2), ("train", 0.8)])
+def test_the_interval_allows_for_splits_that_overlap(part, shared):
+    # Nadeau and Bengio: the variance of the mean is (1/n + r/(1 - r)) times that of the splits,
+    # where two splits share r of the people who are judged: a fifth in testing, else four fifths.
     gaps = np.array([0.01, 0.012, 0.007, 0.011, 0.009])
-    found = mean_difference(gaps.tolist())
-    sigma = np.sqrt((1 / 5 + 0.2 / 0.8) * gaps.var(ddof=1))
+    found = mean_difference(gaps.tolist(), part)
+    sigma = np.sqrt((1 / 5 + shared / (1 - shared)) * gaps.var(ddof=1))
     np.testing.assert_allclose(
         (found.low, found.high), stats.t.interval(0.95, 4, gaps.mean(), sigma)
     )
     assert found.p == pytest.approx(2 * stats.t.sf(gaps.mean() / sigma, 4))
 
 
+def test_intervals_of_training_people_are_wider():
+    # AUC of both parts is the same here, so that only the people whom splits share differ.
+    frame = results(noise=1e-3)
+    reach = {}
+    for part in ("test", "train"):
+        table = compare(frame, "full", part)
+        reach[part] = np.array([d.high - d.low for d in table["difference"]])
+    np.testing.assert_allclose(
+        reach["train"] / reach["test"], np.sqrt((1 / 6 + 4) / (1 / 6 + 1 / 4))
+    )
+
+
+def test_what_a_violation_costs_is_against_the_unfair_model():
+    own = curve(results(), PANEL_OF["dutch", "sex"], "pdp", "norm")
+    for share in (0.75, 0.5, 0.25):
+        found = price(own, "test", "pdp_sex", share)
+        assert (found.mean, found.splits) == (pytest.approx(-0.05 * (1 - share)), 6)
+
+
 def test_holms_method_stops_at_the_first_that_may_be_chance():
     def of(p):
         return Difference(0.1, 0.0, 0.2, 3, p)
 
-    assert holm([of(p) for p in (0.03, 0.001, 0.02, 0.9)]) == 1  # .02 is above .05 / 3
-    assert holm([of(p) for p in (0.01, 0.001, 0.02, 0.9)]) == 3
-    assert holm([of(np.nan), of(0.04)]) == 1
-    assert holm([]) == 0
+    kept = holm([of(p) for p in (0.03, 0.001, 0.02, 0.9)])
+    assert kept == [False, True, False, False]  # .02 is above .05 / 3
+    assert holm([of(p) for p in (0.01, 0.001, 0.02, 0.9)]) == [True, True, True, False]
+    assert holm([of(np.nan), of(0.04)]) == [False, True]
+    assert holm([]) == []
+
+
+def test_more_than_half_of_the_splits_must_be_compared():
+    found = [mean_difference([0.1] * n) for n in (2, 3, 3, 5, 6)]
+    rows = pd.DataFrame({"difference": found, "ran": [2, 3, 6, 10, 10]})
+    assert counting(rows).tolist() == [False, True, False, False, True]
 
 
 def test_the_interval_is_students():
@@ -108,7 +146,7 @@ def test_a_share_is_of_each_curves_own_unfair_model():
     first = own.sort_values(["split", "alpha"])
     twice = first.assign(test_pdp_sex=2 * first["test_pdp_sex"])
     for share in (0.75, 0.5, 0.25):
-        found = difference(first, twice, "test_pdp_sex", "test_auc", share)
+        found = difference(first, twice, "test", "pdp_sex", share)
         assert (found.mean, found.splits) == (pytest.approx(0, abs=1e-12), 6)
 
 

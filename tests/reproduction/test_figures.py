@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise, product
+
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from otfair.reproduction._captions import of_curves, of_poster
 from otfair.reproduction._claims import compare
 from otfair.reproduction._figures import (
     STYLES,
@@ -22,6 +25,7 @@ from otfair.reproduction._figures import (
 from otfair.reproduction._frames import to_frame
 from otfair.reproduction._plan import Run, plan
 from otfair.reproduction._poster import draw_poster
+from otfair.reproduction._standings import OF, standings
 from otfair.reproduction._store import Result
 
 pytestmark = pytest.mark.slow
@@ -32,6 +36,9 @@ ATTRIBUTES = {
     "dutch": ("sex",),
     "diabetes": ("gender",),
 }
+
+
+LEADS = {"norm2": 0.01, "correlation": 0.0005, "barycenter": -0.02}  # over Norm and OTF
 
 
 def invent(run: Run, rng: np.random.Generator) -> Result:
@@ -55,6 +62,21 @@ def invent(run: Run, rng: np.random.Generator) -> Result:
 def results():
     rng = np.random.default_rng(0)
     return [invent(run, rng) for p, n in (("full", 4), ("paper", 1)) for run in plan("all", p, n)]
+
+
+def straight(lead: dict[str, float]) -> pd.DataFrame:
+    """Curves that are lines, steep on Dutch and flat on Bank, with leads of some methods."""
+    made, rng = [], np.random.default_rng(0)
+    for run in plan("all", "full", 3):
+        if run.experiment == "curves":
+            cost = {"dutch": 0.1, "bank": 0.002}.get(run.dataset, 0.04)
+            auc = 0.9 - cost * run.alpha + lead.get(run.method, 0.0) * (1 + 0.1 * rng.normal())
+            metrics = {"train_auc": auc, "test_auc": auc}
+            for part, notion in product(("train", "test"), ("pdp", "peo")):
+                for column in ATTRIBUTES[run.dataset]:
+                    metrics[f"{part}_{notion}_{column}"] = 0.3 * (1 - run.alpha)
+            made.append(Result(run, metrics, 1.0, {}, ""))
+    return to_frame(made)
 
 
 def lines_of(axes, method):
@@ -82,12 +104,13 @@ def test_a_point_is_the_mean_over_splits_under_the_notion_that_was_optimised(res
         assert STYLES["barycenter"][0] in axes[title].get_legend_handles_labels()[1]
 
 
-def test_the_ellipse_is_one_sigma_of_the_means_estimator():
+@pytest.mark.parametrize(("part", "more"), [("test", 1 / 4), ("train", 4)])
+def test_the_ellipse_is_one_sigma_of_the_means_estimator(part, more):
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=50), 3 * rng.normal(size=50)
-    ellipse = _ellipse(x, y, "k")
+    ellipse = _ellipse(x, y, "k", part)
     spread = sorted([ellipse.width / 2, ellipse.height / 2])
-    enlarged = np.sqrt(1 / 50 + 1 / 4)  # for splits that overlap, as in the intervals
+    enlarged = np.sqrt(1 / 50 + more)  # for splits that overlap, as in the intervals
     np.testing.assert_allclose(spread, [x.std() * enlarged, y.std() * enlarged], rtol=0.1)
     np.testing.assert_allclose(ellipse.center, [x.mean(), y.mean()])
 
@@ -156,8 +179,11 @@ def test_no_errors_below_three_splits(results):
         assert any(a.patches or a.containers for a in axes) == some
 
 
+@pytest.mark.parametrize(("part", "more"), [("test", 1 / 4), ("train", 4)])
 @pytest.mark.parametrize(("noise", "wide"), [(1e-4, False), (0.3, True)])
-def test_ellipses_that_would_hide_the_curves_become_a_cross_for_each_method(noise, wide):
+def test_ellipses_that_would_hide_the_curves_become_a_cross_for_each_method(
+    noise, wide, part, more
+):
     rng, points = np.random.default_rng(0), {}
     for method in ("unfair", "norm", "otf"):
         alpha = np.repeat([0.2, 0.5, 0.8], 5) * (method != "unfair")
@@ -165,12 +191,12 @@ def test_ellipses_that_would_hide_the_curves_become_a_cross_for_each_method(nois
         points[method] = pd.DataFrame({"alpha": alpha, "share": share, "gain": -0.1 * alpha})
     axes = Figure().subplots()
     axes.set(xlim=(0, 1), ylim=(-0.1, 0))
-    _draw_errors(axes, points)
+    _draw_errors(axes, points, part)
     assert (len(axes.patches), len(axes.containers)) == ((0, 2) if wide else (6, 0))
     if wide:
         own = points["otf"][points["otf"]["alpha"] == 0.5]["share"]
         (bar,) = axes.containers[1].lines[2][0].get_segments()
-        np.testing.assert_allclose(np.ptp(bar[:, 0]) / 2, own.std() * np.sqrt(1 / 5 + 1 / 4))
+        np.testing.assert_allclose(np.ptp(bar[:, 0]) / 2, own.std() * np.sqrt(1 / 5 + more))
 
 
 def test_a_model_that_collapses_does_not_decide_the_axis():
@@ -180,8 +206,8 @@ def test_a_model_that_collapses_does_not_decide_the_axis():
     assert not _collapses(pd.Series([-0.05]))
 
 
-def test_the_poster_shows_the_intervals_of_the_comparison(results):
-    frame = to_frame(results)
+def test_the_poster_shows_the_intervals_of_the_comparison():
+    frame = straight(LEADS)
     figure = draw_poster(frame)
     left, *right = figure.axes
     for axes, notion in zip(right, ("pdp", "peo")):
@@ -191,8 +217,61 @@ def test_the_poster_shows_the_intervals_of_the_comparison(results):
             table = table[(table["share"] == 0.5) & (table["attribute"] != "larger")]
             own = table[(table["dataset"] == "adult") == (mine == "otf_attributes")]
             expected += [d.mean for d in own[own["notion"] == notion]["difference"] if d.counts]
+        assert len(expected) == 7
         drawn = axes.containers[0].lines[0].get_xdata()
         np.testing.assert_allclose(sorted(np.asarray(drawn, dtype=float)), sorted(expected))
     labels = left.get_legend_handles_labels()[1]
     assert len(labels) == 3
-    assert len(figure.get_suptitle().split()) < 20
+    markers = [style[2] for name, style in STYLES.items() if name in ("norm", "norm2", "otf")]
+    assert len(set(markers)) == 3
+
+
+def test_texts_of_the_poster_are_within_it_and_apart():
+    figure = draw_poster(straight(LEADS))
+    figure.set_dpi(100)
+    figure.draw_without_rendering()
+    title = figure._suptitle.get_window_extent()
+    assert 0.05 * figure.bbox.width < title.x0
+    assert title.x1 < 0.95 * figure.bbox.width
+    boxes = [axes.title.get_window_extent() for axes in figure.axes]
+    assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
+    assert boxes[-1].x1 < figure.bbox.width
+
+
+def test_the_posters_words_are_those_of_its_intervals():
+    frame = straight(LEADS)
+    figure, table = draw_poster(frame), standings(frame)
+    assert {"ahead", "level", "behind"} <= set(table["word"])
+    total = {name: (table["word"] == name).sum() for name in OF}
+    for name, count in total.items():
+        assert (f"{name} in {count}" in figure.get_suptitle()) == bool(count)
+    for axes, notion in zip(figure.axes[1:], ("pdp", "peo")):
+        said = axes.get_title().splitlines()[-1].split(", ")
+        own = table[table["notion"] == notion]["word"].tolist()
+        assert said == [f"{name} {own.count(name)}" for name in OF if name in own]
+        drawn = sum(len(c.lines[0].get_xdata()) for c in axes.containers)
+        assert drawn == len(own)  # what is counted is what is drawn
+
+
+def test_captions_say_what_is_seen(results):
+    found = {name: caption for name, (caption, _) in drawings(to_frame(results)).items()}
+    frame = to_frame(results)
+    post = frame[(frame["experiment"] == "postprocess") & (frame["protocol"] == "paper")]
+    pdp = np.array(post["pdp"].tolist()).mean(0)
+    assert f"PDP goes from {pdp[24]:.3f} to {pdp[-1]:.3f}" in found["postprocess"]
+    assert "entropy, so they may be slightly negative" in found["postprocess"]
+    runs = frame[(frame["experiment"] == "epsilon") & (frame["protocol"] == "full")]
+    runs = runs[(runs["split"] == 0) & (runs["alpha"] == 0.9) & (runs["epsilon"] == 10)].iloc[0]
+    apart = abs(np.median(runs["quantiles_Male"]) - np.median(runs["quantiles_Female"]))
+    assert f"{apart:.2f} apart with epsilon 10: full protocol" in found["epsilon"]
+    assert found["poster"].startswith("Too few splits")
+    assert of_poster(straight(LEADS)).startswith("OTF against simpler penalties where half")
+    # One split has no mean to speak of.
+    assert found["curves_paper_test"].startswith("On the whole AUC falls")
+    assert len(set(found.values())) == len(found)
+
+
+def test_the_caption_of_curves_has_the_least_and_the_largest_cost():
+    caption = of_curves(straight({}), "full", "train")
+    said = "by -0.0010 (Bank, age group, PDP) to -0.0500 (Dutch, sex, PDP): full protocol, train"
+    assert said in caption

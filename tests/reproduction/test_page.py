@@ -47,10 +47,33 @@ def test_the_first_pages_say_where_it_stands_by_the_same_runs(runs):
 
 
 def test_the_first_pages_and_the_summary_say_the_same(runs):
-    (lines,) = results.where_it_stands(runs).values()
-    assert 3 <= len(lines.splitlines()) <= 5
+    said = results.where_it_stands(runs)
+    assert 3 <= len(said["stands"].splitlines()) <= 5
     summary = (DOCS / "results.md").read_text("utf-8").split("## Which claims hold")[0]
-    assert lines in summary
+    assert all(text in summary for text in said.values())
+    # The verdict and the picture come first, and then the lines.
+    verdict, *_, last = (summary.index(text) for text in said.values())
+    assert verdict < summary.index("poster.png") < last
+    assert summary[: summary.index("##")].count("\n\n") <= 6
+
+
+def test_the_verdict_is_what_the_lines_say(runs):
+    # By hand, from the text of the lines: what is ahead of Norm, and the largest loss.
+    said = results.where_it_stands(runs)
+    verdict, lines = said["verdict"], said["stands"]
+    leads = [float(x) for x in re.findall(r"\*\*ahead\*\* of Norm, (\S+) \[", lines)]
+    losses = [float(x) for x in re.findall(r"\*\*behind\*\* [^,]+, (\S+) \[", lines)]
+    assert f"by {min(leads):.4f} to {max(leads):.4f} of AUC" in verdict
+    assert f"by {-min(losses):.4f} of AUC at most" in verdict
+    assert len(re.findall(r"\w\. |\w\.$", verdict)) == 3
+
+
+def test_sentences_of_the_template_are_short():
+    text = (DOCS.parent / "src/otfair/reproduction/templates/results.md").read_text("utf-8")
+    text = re.sub(r"\{[%#].*?[%#]\}|^\|.*$|`[^`]*`", "", text, flags=re.MULTILINE)
+    for paragraph in re.split(r"\n\s*\n|\n- ", text):
+        for sentence in re.split(r"[.:;?] |[.:;]$", " ".join(paragraph.split())):
+            assert len(sentence.split()) <= 40, sentence
 
 
 def test_the_first_pages_name_the_loss_by_sex_alone():

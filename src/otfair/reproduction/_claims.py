@@ -19,9 +19,10 @@ INTERVAL = 3  # splits from which on a difference has an interval, and counts in
 # the margin of the verdicts, and one over the three quarters of the published method's first step
 # by .006, more than most differences.
 WIDEST_STEP = 1 / 3
-# People of a split who are tested on, over those trained on. Splits overlap, so their spread is too
-# small for that of the mean: it is enlarged by this (Nadeau and Bengio, 2003).
-TEST_OVER_TRAIN = 0.25
+# Splits share people, so their spread is too small for that of the mean: it is enlarged by
+# r / (1 - r), where r is the share of people that two splits have in common (Nadeau and Bengio,
+# 2003). Two test sets share a fifth of their people, and two training sets four fifths.
+SHARED = {"test": 0.2, "train": 0.8}
 COMPARED = [
     "dataset", "attribute", "notion", "against", "share", "difference",
     "ran", "panel", "where",  # splits in all, and what the panel and the comparison are called
@@ -63,33 +64,42 @@ class Difference:
         return f"{mean} [{low}, {high}]" if self.counts else mean
 
 
-def mean_variance(splits: int) -> float:
-    """Return the variance of a mean over splits that overlap, for a variance of one of each."""
-    return 1 / splits + TEST_OVER_TRAIN
+def mean_variance(splits: int, part: str) -> float:
+    """Return the variance of a mean over splits that overlap, for a variance of one of each.
+
+    Splits overlap more in their training people than in their test people.
+    """
+    return 1 / splits + SHARED[part] / (1 - SHARED[part])
 
 
-def mean_difference(gaps: Sequence[float]) -> Difference:
-    """Return the mean of differences over splits, with its interval."""
+def mean_difference(gaps: Sequence[float], part: str = "test") -> Difference:
+    """Return the mean of differences over splits, with its interval for people of a part."""
     n = len(gaps)
     if not n:
         return Difference(np.nan, np.nan, np.nan, 0)
     mean, reach, p = float(np.mean(gaps)), np.nan, np.nan
     if n >= INTERVAL:
-        sigma = float(np.std(gaps, ddof=1) * np.sqrt(mean_variance(n)))
+        sigma = float(np.std(gaps, ddof=1) * np.sqrt(mean_variance(n, part)))
         reach = float(stats.t.ppf(0.975, n - 1)) * sigma
         p = float(2 * stats.t.sf(abs(mean) / sigma, n - 1)) if sigma > 0 else float(mean == 0)
     return Difference(mean, mean - reach, mean + reach, n, p)
 
 
-def holm(differences: Sequence[Difference], level: float = 0.05) -> int:
-    """Count the differences that are not zero, so that all of them are right with 95 %."""
-    values = sorted(d.p for d in differences if not np.isnan(d.p))
-    kept = 0
-    for k, p in enumerate(values):
-        if p > level / (len(values) - k):
+def holm(differences: Sequence[Difference], level: float = 0.05) -> list[bool]:
+    """Return which differences are not zero, so that all of them are right with 95 %."""
+    tested = sorted((d.p, k) for k, d in enumerate(differences) if not np.isnan(d.p))
+    kept = [False] * len(differences)
+    for k, (p, place) in enumerate(tested):
+        if p > level / (len(tested) - k):
             break
-        kept += 1
+        kept[place] = True
     return kept
+
+
+def counting(rows: pd.DataFrame) -> np.ndarray:
+    """Return which comparisons have an interval and more than half of the splits."""
+    kept = [d.counts and d.splits > r / 2 for d, r in zip(rows["difference"], rows["ran"])]
+    return np.array(kept, dtype=bool)
 
 
 def curve(
@@ -114,14 +124,17 @@ def _curve(runs: pd.DataFrame, notion: str, method: str) -> pd.DataFrame:
 
 
 def difference(
-    first: pd.DataFrame, second: pd.DataFrame, x: str, y: str, share: float
+    first: pd.DataFrame, second: pd.DataFrame, part: str, violation: str, share: float
 ) -> Difference:
-    """Compare two curves where x is a share of what it is for each one's unfair model.
+    """Compare the AUC of two curves where a share is left of the violation of each's unfair model.
+
+    `part` is "test" or "train", and `violation` a notion and an attribute, such as "pdp_sex".
 
     The curves are interpolated linearly, split by split; a split in which they do not both come
     down to that violation is left out. Where the strengths about it are further apart than
     `WIDEST_STEP` in the median split, there is no difference.
     """
+    x, y = f"{part}_{violation}", f"{part}_auc"
     gaps, steps = [], []
     for split in select(first, method="unfair")["split"]:
         (one, near), (other, far) = (_crossing(c, split, x, y, share) for c in (first, second))
@@ -130,7 +143,14 @@ def difference(
             steps.append(max(near, far))
     if gaps and np.median(steps) > WIDEST_STEP:
         return Difference(np.nan, np.nan, np.nan, 0, coarse=True)
-    return mean_difference(gaps)
+    return mean_difference(gaps, part)
+
+
+def price(own: pd.DataFrame, part: str, violation: str, share: float) -> Difference:
+    """Compare a curve with its own unfair model where a share of the violation is left."""
+    free = select(own, method="unfair").set_index("split")[f"{part}_auc"]
+    flat = own.assign(**{f"{part}_auc": own["split"].map(free)})
+    return difference(own, flat, part, violation, share)
 
 
 def _crossing(curve: pd.DataFrame, split: int, x: str, y: str, share: float) -> tuple[float, float]:
@@ -162,7 +182,6 @@ def compare(
         runs = panel_runs(frame, panel)
         known = [other for other in others if {mine, other} <= {*runs["method"]}]
         for notion in ("pdp", "peo") if known else ():
-            x, y = f"{part}_{notion}_{panel[1]}", f"{part}_auc"
             own = _curve(runs, notion, mine)
             for other in known:
                 theirs = _curve(runs, notion, other)
@@ -170,6 +189,6 @@ def compare(
                 ran = len(set.intersection(*map(set, mutual)))
                 where = f"{title(panel)}, {notion.upper()}, against {other.capitalize()}"
                 for share in SHARES if ran else ():
-                    found = difference(own, theirs, x, y, share)
+                    found = difference(own, theirs, part, f"{notion}_{panel[1]}", share)
                     rows.append((*panel[:2], notion, other, share, found, ran, title(panel), where))
     return pd.DataFrame(rows, columns=COMPARED)

@@ -16,18 +16,28 @@ from scipy.stats import gaussian_kde
 
 from otfair._io.files import write_bytes
 from otfair._io.rendering import drawn
+from otfair.reproduction._captions import of_curves, of_poster, of_postprocess, of_violins
 from otfair.reproduction._claims import INTERVAL, mean_variance
-from otfair.reproduction._frames import BOTH, PANELS, panel_runs, select, shown, title, to_frame
+from otfair.reproduction._frames import (
+    BOTH,
+    PANELS,
+    PROTOCOLS,
+    panel_runs,
+    select,
+    shown,
+    title,
+    to_frame,
+)
 from otfair.reproduction._plan import VIOLIN_EPSILONS
-from otfair.reproduction._poster import POSTER, draw_poster
+from otfair.reproduction._poster import draw_poster
 from otfair.reproduction._store import Result
 from otfair.reproduction._styles import LINES, STYLES
 from otfair.reproduction._train import POSTPROCESS_EPOCHS, QUANTILES
 
 VIOLINS = {
-    "epsilon": ("full", "otf", "full protocol"),
-    "epsilon_paper": ("paper", "otf", "the paper's protocol"),
-    "epsilon_published": ("paper", "coordinate", "the published method"),
+    "epsilon": ("full", "otf", PROTOCOLS["full"]),
+    "epsilon_paper": ("paper", "otf", f"{PROTOCOLS['paper']}, converged duals"),
+    "epsilon_published": ("paper", "coordinate", "published method"),
 }
 WIDE = 0.15  # of a panel, from which on ellipses would hide its curves
 GROUPS = {"Female": "#e69f00", "Male": "#0072b2"}
@@ -62,10 +72,9 @@ def draw_curves(frame: pd.DataFrame, protocol: str, part: str, common: bool = Fa
         list(handles.values()), list(handles), loc="outside lower center", ncols=5, frameon=False
     )
     figure.supylabel(f"AUC ({part}) less the unfair model's on the same splits", fontsize=10)
-    whose = {"full": "full protocol", "paper": "the paper's protocol"}[protocol]
     which = "all methods, on the splits that all of them have" if common else "means over splits"
     figure.suptitle(
-        f"What fairness costs: {part} people, {whose}, {which}\n"
+        f"What fairness costs: {part} people, {PROTOCOLS[protocol]}, {which}\n"
         "PDP: violation of demographic parity. PEO: violation of equalized odds. "
         "Up and to the left is better.",
         fontsize=10,
@@ -139,7 +148,7 @@ def _draw_panel(axes: Axes, runs: pd.DataFrame, notion: str, attribute: str, par
     axes.set_ylim(min(heights) - 0.15 * reach, max(heights) + 0.15 * reach)
     axes.set_xlim(0, 1.08 * max(widths))
     if len(free) >= INTERVAL:
-        _draw_errors(axes, points)
+        _draw_errors(axes, points, part)
     axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     axes.locator_params(nbins=5)
     axes.tick_params(labelsize=8)
@@ -151,12 +160,12 @@ def _collapses(gains: pd.Series[float]) -> bool:
     return len(gains) > 1 and bool(gains.iloc[-1] < min(2 * gains.iloc[-2], 0))
 
 
-def _draw_errors(axes: Axes, points: dict[str, pd.DataFrame]) -> None:
+def _draw_errors(axes: Axes, points: dict[str, pd.DataFrame], part: str) -> None:
     """Draw one sigma of the means: ellipses, or one cross for each method where they are wide."""
     sizes = np.diff([axes.get_xlim(), axes.get_ylim()], axis=1)[:, 0]
     drawn = {method: own for method, own in points.items() if method != "unfair"}
     ellipses = [
-        _ellipse(group["share"].to_numpy(), group["gain"].to_numpy(), STYLES[method][1])
+        _ellipse(group["share"].to_numpy(), group["gain"].to_numpy(), STYLES[method][1], part)
         for method, own in drawn.items()
         for _, group in own.groupby("alpha")
     ]
@@ -168,16 +177,16 @@ def _draw_errors(axes: Axes, points: dict[str, pd.DataFrame]) -> None:
     for method, own in drawn.items():
         means = own.groupby("alpha")["share"].mean()
         group = own[own["alpha"] == (means - 0.5).abs().idxmin()][["share", "gain"]]
-        sigma = group.std() * np.sqrt(mean_variance(len(group)))
+        sigma = group.std() * np.sqrt(mean_variance(len(group), part))
         axes.errorbar(
             group["share"].mean(), group["gain"].mean(), xerr=sigma["share"], yerr=sigma["gain"],
             color=STYLES[method][1], lw=0.6,
         )  # fmt: skip
 
 
-def _ellipse(x: np.ndarray, y: np.ndarray, colour: str) -> Ellipse:
+def _ellipse(x: np.ndarray, y: np.ndarray, colour: str, part: str) -> Ellipse:
     """One sigma of the estimator of the mean, for splits that overlap as in the intervals."""
-    values, vectors = np.linalg.eigh(np.cov(x, y) * mean_variance(len(x)))
+    values, vectors = np.linalg.eigh(np.cov(x, y) * mean_variance(len(x), part))
     width, height = 2 * np.sqrt(np.maximum(values, 0))
     angle = float(np.degrees(np.arctan2(vectors[1, 0], vectors[0, 0])))
     return Ellipse(
@@ -190,7 +199,7 @@ def draw_postprocess(frame: pd.DataFrame) -> Figure:
     """Draw the adjusted cost, what it is the difference of, and PDP by epoch.
 
     Each is a mean over seeds with its one-sigma band. The adjusted cost is positive, and has a
-    logarithmic axis; the smooth and the relaxed cost hold an entropy, and may be negative.
+    logarithmic axis; the smooth and the relaxed cost are less an entropy, and may be negative.
     """
     runs = select(frame, experiment="postprocess", protocol="paper")
     figure = Figure(figsize=(11, 3.4), layout="constrained")
@@ -204,13 +213,14 @@ def draw_postprocess(frame: pd.DataFrame) -> Figure:
     adjusted.set(xlabel="epoch", ylabel="adjusted cost per person")
     for name, colour in {"smooth": "#d9822b", "relaxed": "#7b5ea7"}.items():
         _band(costs, epochs, series[name], colour, name)
-    costs.set(xlabel="epoch", ylabel="cost per person")
+    costs.set(xlabel="epoch", ylabel="cost per person,\nless epsilon x entropy")
+    costs.axhline(0, color="#8a94a0", lw=0.6)
     costs.legend(frameon=False)
     _band(violation, epochs, series["pdp"], "#2f6db5", "PDP violation")
     violation.set(xlabel="epoch", ylabel="PDP violation (train)", ylim=(0, None))
     violation.text(POSTPROCESS_EPOCHS + 1.5, 0.15, "OTF alone from here", fontsize=8)
     figure.suptitle(
-        f"Adult by sex, the paper's protocol: {POSTPROCESS_EPOCHS} epochs of cross-entropy, then "
+        f"Adult by sex, {PROTOCOLS['paper']}: {POSTPROCESS_EPOCHS} epochs of cross-entropy, then "
         f"{POSTPROCESS_EPOCHS} of OTF alone; mean and one sigma of {len(runs)} seeds "
         "(costs: mean over batches)",
         fontsize=10,
@@ -273,27 +283,23 @@ def drawings(frame: pd.DataFrame) -> dict[str, Drawing]:
     found: dict[str, Drawing] = {}
     adult = select(frame, experiment="curves", protocol="full", dataset="adult", notion="peo")
     if {"otf", "norm"} <= set(adult["method"]):
-        found["poster"] = POSTER, partial(draw_poster, frame)
-    for protocol, whose in (("full", "Full protocol"), ("paper", "The paper's protocol")):
+        found["poster"] = of_poster(frame), partial(draw_poster, frame)
+    for protocol in PROTOCOLS:
         own = select(frame, experiment="curves", protocol=protocol)
         if any(len(panel_runs(own, panel)) for panel in PANELS):
             for part in ("test", "train"):
                 draw = partial(draw_curves, frame, protocol, part)
-                found[f"curves_{protocol}_{part}"] = f"{whose}, {part} set", draw
+                found[f"curves_{protocol}_{part}"] = of_curves(frame, protocol, part), draw
             if any(unequal(panel_runs(own, panel)) for panel in PANELS):
-                caption = f"{whose}, test set: all methods, on the splits that all of them have"
+                caption = of_curves(frame, protocol, "test", common=True)
                 draw = partial(draw_curves, frame, protocol, "test", common=True)
                 found[f"curves_{protocol}_common"] = caption, draw
     if len(select(frame, experiment="postprocess", protocol="paper")):
-        caption = (
-            "Post-processing, the paper's protocol: nothing but cross-entropy, then nothing but OTF"
-        )
-        found["postprocess"] = caption, partial(draw_postprocess, frame)
+        found["postprocess"] = of_postprocess(frame), partial(draw_postprocess, frame)
     for name, (protocol, method, whose) in VIOLINS.items():
         runs = select(frame, experiment="epsilon", split=0, protocol=protocol, method=method)
         if len(runs):
-            caption = f"Scores by smoothing and strength, {whose}; dashes are quartiles"
-            found[name] = caption, partial(draw_violins, runs)
+            found[name] = of_violins(runs, whose), partial(draw_violins, runs)
     return found
 
 

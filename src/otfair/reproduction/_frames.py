@@ -28,6 +28,9 @@ TITLES = {BOTH: "larger share of sex and race", LARGER: "larger violation of sex
 BRIEF = {BOTH: "larger share", LARGER: "larger violation", "age_binned": "age group"}  # in figures
 
 
+PROTOCOLS = {"full": "full protocol", "paper": "paper's protocol"}
+
+
 @dataclass(frozen=True)
 class Setup:
     """A way in which OTF was trained, by which the claims are judged."""
@@ -40,8 +43,8 @@ class Setup:
 
 SETUPS = (
     Setup("published", "published method", "paper", "coordinate"),
-    Setup("paper", "paper's protocol, converged duals", "paper", "otf"),
-    Setup("full", "full protocol", "full", "otf"),
+    Setup("paper", f"{PROTOCOLS['paper']}, converged duals", "paper", "otf"),
+    Setup("full", PROTOCOLS["full"], "full", "otf"),
 )
 
 

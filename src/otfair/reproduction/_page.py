@@ -14,6 +14,7 @@ import pandas as pd
 from otfair._io.files import write_bytes
 from otfair._io.rendering import templates
 from otfair.reproduction._claims import (
+    SHARED,
     SHARES,
     WIDEST_STEP,
     Difference,
@@ -24,10 +25,20 @@ from otfair.reproduction._claims import (
 )
 from otfair.reproduction._commands import commands
 from otfair.reproduction._figures import drawings
-from otfair.reproduction._frames import PANELS, SETUPS, Setup, select, title, to_frame
+from otfair.reproduction._frames import (
+    PANELS,
+    PROTOCOLS,
+    SETUPS,
+    Setup,
+    select,
+    title,
+    to_frame,
+)
+from otfair.reproduction._plan import BETWEEN
+from otfair.reproduction._stands import reading, verdict
 from otfair.reproduction._store import Result
 from otfair.reproduction._styles import STYLES
-from otfair.reproduction._summary import multiplicity, summary
+from otfair.reproduction._summary import SEX_OVER_RACE, multiplicity, summary
 from otfair.reproduction._train import OTF_SCALE
 from otfair.reproduction._verdicts import CLAIMS, MARGIN, UNKNOWN, Evidence, by_epsilon
 
@@ -76,7 +87,11 @@ def page(results: list[Result], figures: str = ".") -> str:
         unknown=UNKNOWN,
         margin=MARGIN,
         widest_step=WIDEST_STEP,
+        shared=SHARED,
+        verdict=verdict(frame),
+        reading=reading(frame),
         summary=summary(frame, claims),
+        sex_over_race=SEX_OVER_RACE,
         margins=_margins(evidence, setups),
         figures={f"{figures}/{name}.png": text for name, (text, _) in drawings(frame).items()},
         comparisons={
@@ -91,6 +106,7 @@ def page(results: list[Result], figures: str = ".") -> str:
         counts=_counts(frame),
         commands=commands([r.run for r in results]),
         scales=OTF_SCALE,
+        between=_between(frame),
         full_minutes=_minutes(frame),
         converged=_converged(frame),
         published=_against(frame, {"otf": ("coordinate",)}, ("paper",)),
@@ -118,7 +134,7 @@ def _against(
     for protocol, part, (mine, others) in product(protocols, ("test", "train"), compared.items()):
         table = compare(frame, protocol, part, mine, others)
         if len(table):
-            out[f"{protocol} protocol, {part} set"] = _compared(table)
+            out[f"{PROTOCOLS[protocol]}, {part} set"] = _compared(table)
     return out
 
 
@@ -203,6 +219,18 @@ def _cell(found: Difference, ran: int) -> str:
     return f"{text} ({found.splits} split{'s' if found.splits > 1 else ''})"
 
 
+def _between(frame: pd.DataFrame) -> list[str]:
+    """Name the strengths of the paper's protocol that the paper does not have, and were run."""
+    own = select(frame, protocol="paper", experiment="curves")
+    ran = set(zip(own["dataset"], own["method"], own["alpha"]))
+    said = []
+    for (dataset, method), alphas in BETWEEN.items():
+        made = [f"{alpha:g}" for alpha in alphas if (dataset, method, alpha) in ran]
+        if made:
+            said.append(f"{dataset.capitalize()}, {STYLES[method][0]}: {', '.join(made)}")
+    return said
+
+
 def _counts(frame: pd.DataFrame) -> Table:
     """Tabulate what was run: splits, runs, minutes of one core."""
     frame = frame.assign(trained=[" and ".join(c) for c in frame["columns"]])
@@ -240,8 +268,8 @@ def _protocols(frame: pd.DataFrame) -> Table:
         splits = len(set.intersection(*mutual))
         cells = []
         for part, share in compared if splits else ():
-            x, y = f"{part}_{notion}_{panel[1]}", f"{part}_auc"
-            cells.append(_cell(difference(one, other, x, y, share), splits))
+            found = difference(one, other, part, f"{notion}_{panel[1]}", share)
+            cells.append(_cell(found, splits))
         if splits:
             rows.append([title(panel), notion.upper(), STYLES[method][0], splits, *cells])
     head = ["dataset, attribute", "notion", "method", "splits"]

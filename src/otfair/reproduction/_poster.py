@@ -8,17 +8,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from otfair.reproduction._claims import Difference, curve
-from otfair.reproduction._frames import BOTH, LARGER, PANEL_OF, select
-from otfair.reproduction._stands import PENALTIES, SHARE, standings, strongest, words
-from otfair.reproduction._styles import LINES, STYLES
-from otfair.reproduction._verdicts import MARGIN
-
-POSTER = (
-    "Left: AUC on test people of Adult against the share of unfairness that is left, by sex or by "
-    "race, whichever is larger. Middle and right: AUC of OTF, as by default, minus that of each "
-    "other penalty where half is left (dotted in the left panel), with 95 % intervals over three "
-    f"to ten splits; level: zero is in the interval, or the difference is below {MARGIN:g}"
+from otfair.reproduction._frames import BOTH, PANEL_OF, select
+from otfair.reproduction._standings import (
+    OF,
+    PENALTIES,
+    SHARE,
+    headline,
+    standings,
+    tally,
 )
+from otfair.reproduction._styles import LINES, STYLES
+
 NAMES = {
     "norm": "Norm",
     "otf": "OTF, one cost for all attributes",
@@ -26,9 +26,9 @@ NAMES = {
 }
 NOTIONS = {
     "pdp": "Demographic parity:\nequal mean scores",
-    "peo": "Equalized odds: equal mean\nscores for each outcome",
+    "peo": "Equalized odds: equal\nmean scores by outcome",
 }
-# Rows of the differences, from above. By the larger violation of the two Adult is as by sex.
+# Rows of the differences, from above.
 ROWS = {
     ("adult", "sex"): "Adult, by sex",
     ("adult", "race"): "Adult, by race",
@@ -44,38 +44,33 @@ GREY = "#8a94a0"
 def draw_poster(frame: pd.DataFrame) -> Figure:
     """Draw a trade-off, and the differences at half the violation on all datasets."""
     table = standings(frame)
-    table = table[table["attribute"] != LARGER]
-    # The barycenter knows one attribute, and demographic parity.
-    known = (table["notion"] == "pdp") & ~table["attribute"].isin(["race", BOTH, "age"])
-    table = table[table["against"].isin(PENALTIES) | known]
     figure = Figure(figsize=(12, 5.4), layout="constrained")
     left, *right = figure.subplots(1, 3, width_ratios=[1.2, 1, 1])
     right[1].sharex(right[0])
     right[1].sharey(right[0])
     _trade_off(left, frame)
+    left.set_title(message(table, "adult", BOTH, "peo"), fontsize=10)
     for axes, notion in zip(right, NOTIONS):
-        _differences(axes, select(table, notion=notion))
-        axes.set_title(NOTIONS[notion], fontsize=10)
+        own = select(table, notion=notion)
+        _differences(axes, own)
+        counts = tally(own["difference"].tolist()).replace(" in ", " ").replace(" and ", ", ")
+        axes.set_title(f"{NOTIONS[notion]}\n{counts}", fontsize=10)
     right[1].tick_params(labelleft=False)
     handles, labels = right[0].get_legend_handles_labels()
     right[1].legend(handles, labels, title="OTF less", frameon=False, fontsize=8, loc="lower right")
-    figure.suptitle(message(table), fontsize=12, fontweight="bold")
+    figure.suptitle(headline(table).replace(": ", ":\n"), fontsize=12, fontweight="bold")
     return figure
 
 
-def message(table: pd.DataFrame) -> str:
-    """Say in a line what the comparisons of the first pages come to."""
-    adult = select(table, dataset="adult")
-    race = [strongest(select(adult, attribute="race", notion=n))[-1:] for n in NOTIONS]
-    others = table[(table["dataset"] != "adult") & table["against"].isin(PENALTIES)]
-    found = {
-        "OTF on Adult, equalized odds": strongest(select(adult, attribute=BOTH, notion="peo")),
-        "Demographic parity": strongest(select(adult, attribute=BOTH, notion="pdp")),
-        "By race alone": pd.concat(race),
-        "Other datasets": others,
-    }
-    said = {where: words(rows["difference"].tolist()) for where, rows in found.items() if len(rows)}
-    return "  ".join(f"{where}: {verdict}." for where, verdict in said.items())
+def message(table: pd.DataFrame, dataset: str, attribute: str, notion: str) -> str:
+    """Say how OTF compares with Norm in one place, if that is known."""
+    rows = select(table, dataset=dataset, attribute=attribute, notion=notion, against="norm")
+    what = "Adult, equalized odds by sex and race"
+    if rows.empty:
+        return f"{what}:\nthe whole trade-off"
+    found: Difference = rows["difference"].iloc[0]
+    said = OF[rows["word"].iloc[0]].replace("**", "")
+    return f"{what}:\n{said} Norm at one half\n({found.mean:+.4f} of AUC, {found.splits} splits)"
 
 
 def _trade_off(axes: Axes, frame: pd.DataFrame) -> None:
@@ -99,7 +94,6 @@ def _trade_off(axes: Axes, frame: pd.DataFrame) -> None:
         xlabel="unfairness left, of the unfair model's\n(by sex or by race, whichever is larger)",
         ylabel="AUC on test people", xlim=(0, 1.04),
     )  # fmt: skip
-    axes.set_title("Adult, equalized odds by sex and race:\nthe whole trade-off", fontsize=10)
     axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     axes.annotate(
         "better", (0.04, 0.96), (0.16, 0.8), xycoords="axes fraction",
@@ -118,7 +112,7 @@ def _differences(axes: Axes, table: pd.DataFrame) -> None:
         found: list[Difference] = own["difference"].tolist()
         label, colour, marker = STYLES[method]
         axes.errorbar(
-            [d.mean for d in found], np.add(at, shift), fmt=marker, color=colour, ms=4, capsize=2,
+            [d.mean for d in found], np.add(at, shift), fmt=marker, color=colour, ms=5.5, capsize=2,
             xerr=[d.high - d.mean for d in found], lw=1.1, label=label,
         )  # fmt: skip
     axes.axvline(0, color=GREY, lw=1)

@@ -6,7 +6,7 @@ STYLES = {
     "unfair": ("Unfair", "#000000", "s"),
     "barycenter": ("Barycenter", "#cc79a7", "^"),
     "norm": ("Norm", "#e69f00", "D"),
-    "norm2": ("Norm p = 2", "#d55e00", "d"),
+    "norm2": ("Norm p = 2", "#d55e00", "P"),
     "correlation": ("Largest correlation", "#8a94a0", "x"),
     "otf": ("OTF", "#0072b2", "o"),
     "otf_attributes": ("OTF per attribute", "#56b4e9", "s"),

@@ -14,6 +14,7 @@ from otfair.reproduction._claims import (
     SHARES,
     Difference,
     compare,
+    counting,
     curve,
     difference,
     mean_difference,
@@ -34,9 +35,11 @@ from otfair.reproduction._train import POSTPROCESS_EPOCHS
 
 MARGIN = 0.001  # of AUC, within which methods are level
 ENDS = 0.02  # scores below it, or above one minus it, are at the ends
-HOLDS, MOSTLY, MIXED, FAILS = "holds", "mostly holds", "mixed", "does not hold"
-UNKNOWN, UNDECIDED = "not run", "undecided"  # the second: runs, but no comparison that counts
+HOLDS, MOSTLY, MIXED = "holds", "mostly holds", "mixed"
+NOT_SHOWN, REVERSED = "not shown", "reversed"  # nothing as claimed; the second: surely the opposite
+UNKNOWN, TOO_FEW_RUNS = "not run", "too few runs"  # the second: no comparison that counts
 ENOUGH = 0.8  # of the comparisons, with which a claim mostly holds if none says the opposite
+SPARED = 0.1  # of the violation, that one sweep may leave more than many
 AUC_KEPT = 0.05  # of the unfair model's, within which a model that is fair counts as an answer
 
 
@@ -54,7 +57,7 @@ class Verdict:
         return bool(self.count)
 
 
-NOT_RUN, TOO_FEW = Verdict(UNKNOWN, ""), Verdict(UNDECIDED, "")
+NOT_RUN, TOO_FEW = Verdict(UNKNOWN, ""), Verdict(TOO_FEW_RUNS, "")
 
 
 @dataclass(frozen=True)
@@ -96,14 +99,15 @@ def _par(evidence: Evidence, setup: Setup) -> Verdict:
 def _adult(evidence: Evidence, setup: Setup) -> Verdict:
     rows = _apart(evidence.rows(setup, "test", dataset="adult", notion="peo", against="norm"))
     found = _better(rows, evidence.margin)
-    return _most(found, _mean(rows, SHARES[2:]), _mean(rows, SHARES[:2]), "low violation", "high")
+    low, high = (rows[rows["share"].isin(shares)] for shares in (SHARES[2:], SHARES[:2]))
+    return _most(found, low, high, ["panel"], "at low violation", "at high")
 
 
 def _diabetes(evidence: Evidence, setup: Setup) -> Verdict:
     both = _both_sets(evidence, setup, dataset="diabetes", notion="peo", against="norm")
     found = _better(both, evidence.margin)
-    test, train = (_mean(both[both["part"] == part]) for part in ("test", "train"))
-    return _most(found, train, test, "the train set", "the test set")
+    train, test = (select(both, part=part) for part in ("train", "test"))
+    return _most(found, train, test, ["panel", "share"], "on the train set", "on the test set")
 
 
 def _bank(evidence: Evidence, setup: Setup) -> Verdict:
@@ -132,29 +136,34 @@ def _both_sets(evidence: Evidence, setup: Setup, **wanted: str) -> pd.DataFrame:
 
 
 def _several(evidence: Evidence, setup: Setup) -> Verdict:
-    said, good, failing, few = [], [], [], False
+    good, wrong, few = [], 0, False
+    said: dict[str, list[str]] = {"pdp": [], "peo": []}
     panels = (PANEL_OF[key] for key in (("adult", "race"), ("adult", BOTH), ("bank", "age")))
-    for panel, notion in product(panels, ("pdp", "peo")):
+    for panel, notion in product(panels, said):
         ours, theirs = (
             lowest(evidence.frame, panel, notion, method, setup.protocol)
             for method in (setup.method, "barycenter")
         )
         gap = (theirs - ours).dropna()
-        lower, where = mean_difference(gap.tolist()), f"{title(panel)} ({notion.upper()})"
+        lower = mean_difference(gap.tolist())
         few |= 0 < lower.splits < INTERVAL
-        if lower.counts:
+        if not lower.counts:
+            continue
+        left = f"{ours[gap.index].mean():.0%} and {theirs[gap.index].mean():.0%}"
+        sure = "" if lower.above(0) else f", not surely: lower by {lower}"
+        said[notion].append(f"{title(panel)} {left}{sure}")
+        if notion == "pdp":  # the barycenter was not made for the other
             good.append(lower.above(0))
-            left = f"{ours[gap.index].mean():.0%} and {theirs[gap.index].mean():.0%}"
-            said.append(f"{where}: {left}")
-            if not good[-1]:
-                failing.append(f"{where}, lower by {lower}")
+            wrong += lower.below(0)
     if not good:
         return TOO_FEW if few else NOT_RUN
     reason = (
-        f"least share of the violation left, by a model within {AUC_KEPT:g} of the unfair AUC, "
-        "by OTF and by Barycenter: " + "; ".join(said)
+        f"least share of PDP left, by a model within {AUC_KEPT:g} of the unfair AUC, by OTF and by "
+        f"Barycenter: {'; '.join(said['pdp'])}"
     )
-    return _count(good, reason + (f". Not surely: {'; '.join(failing)}" if failing else ""))
+    if said["peo"]:
+        reason += f". Not judged, as Barycenter is not made for PEO: {'; '.join(said['peo'])}"
+    return _count(good, reason, wrong)
 
 
 def lowest(
@@ -231,7 +240,8 @@ def _single(evidence: Evidence, setup: Setup) -> Verdict:
         x = f"test_{notion}_sex+race"
         one, many = (by[notion, alpha, split, k][x] / by["", 0.0, split, 0][x] for k in (1, 100))
         left.setdefault(f"{notion.upper()} {alpha:g}", []).append((one, many))
-    good = [one <= many + 0.1 for pairs in left.values() for one, many in pairs]
+    good = [one <= many + SPARED for pairs in left.values() for one, many in pairs]
+    more = [mean_difference([one - many for one, many in pairs]) for pairs in left.values()]
     said = ["{}: {:.0%} and {:.0%}".format(k, *np.mean(v, axis=0)) for k, v in left.items()]
     if len({split for _, _, split, sweeps in by if sweeps == 1}) < INTERVAL:
         return TOO_FEW if good else NOT_RUN
@@ -239,8 +249,9 @@ def _single(evidence: Evidence, setup: Setup) -> Verdict:
         "share of the test violation by sex and race that is left with one sweep per batch and "
         "with up to 100: " + "; ".join(said)
     )
-    word = HOLDS if np.mean(good) > 0.5 else MIXED if any(good) else FAILS
-    return Verdict(word, reason, _of(good))
+    if np.mean(good) > 0.5:
+        return Verdict(HOLDS, reason, _of(good))
+    return _count(good, reason, sum(d.above(SPARED) for d in more))
 
 
 def _ranked(evidence: Evidence, setup: Setup) -> Verdict:
@@ -249,7 +260,7 @@ def _ranked(evidence: Evidence, setup: Setup) -> Verdict:
         return NOT_RUN
     # The other's curve comes so low in no split, or a comparison counts as everywhere else.
     missed = np.array([not d.splits and not d.coarse for d in table["difference"]])
-    table = table[(missed & (table["ran"] >= INTERVAL)) | _counting(table)]
+    table = table[(missed & (table["ran"] >= INTERVAL)) | counting(table)]
     if table.empty:
         return TOO_FEW
     better = [d.above(0) or not d.splits for d in table["difference"]]
@@ -267,16 +278,18 @@ def by_epsilon(evidence: Evidence, setup: Setup) -> pd.DataFrame:
     "ran" are the splits in which epsilon 1e-3 comes so low.
     """
     runs, free = _smoothed(evidence, setup)
-    x, rows = "test_pdp_sex", []
+    rows = []
     curves = {
         epsilon: pd.concat([free, select(runs, epsilon=epsilon)]).sort_values(["split", "alpha"])
         for epsilon in (EPSILON, 1e-4, 1e-2, 1e-1)
     }
     own = curves.pop(EPSILON)
-    if len(free) and own[x].notna().all():
+    if len(free) and own["test_pdp_sex"].notna().all():
         for (epsilon, other), share in product(curves.items(), SHARES):
-            alone = difference(own, own, x, "test_auc", share)
-            found = alone if alone.coarse else difference(own, other, x, "test_auc", share)
+            alone = difference(own, own, "test", "pdp_sex", share)
+            found = alone
+            if not alone.coarse:
+                found = difference(own, other, "test", "pdp_sex", share)
             if alone.coarse or alone.splits:
                 rows.append((f"{epsilon:g}", share, found, alone.splits, f"epsilon {epsilon:g}"))
     return pd.DataFrame(rows, columns=["epsilon", "share", "difference", "ran", "where"])
@@ -296,7 +309,7 @@ def _judge(
     """Count the comparisons that are as claimed, by attribute, and name the extremes."""
     if not any(d.splits or d.coarse for d in rows["difference"]):
         return NOT_RUN
-    rows = rows[_counting(rows)]
+    rows = rows[counting(rows)]
     if rows.empty:
         return TOO_FEW
     right, wrong = ([each(d) for d in rows["difference"]] for each in (good, bad))
@@ -307,12 +320,6 @@ def _judge(
         parts.append(f"{panel} {_of(own['right'].tolist())}{said}")
     reason = f"{what} in {_of(right)} comparisons ({'; '.join(parts)}){_extremes(rows)}"
     return _count(right, reason, sum(wrong))
-
-
-def _counting(rows: pd.DataFrame) -> np.ndarray:
-    """Return which comparisons have an interval and more than half of the splits."""
-    kept = [d.counts and d.splits > r / 2 for d, r in zip(rows["difference"], rows["ran"])]
-    return np.array(kept, dtype=bool)
 
 
 def _apart(rows: pd.DataFrame) -> pd.DataFrame:
@@ -333,18 +340,24 @@ def _extremes(rows: pd.DataFrame) -> str:
     return f"; lowest {lowest}, highest {highest}" if len(found) > 1 else f"; {lowest}"
 
 
-def _most(found: Verdict, more: float, less: float, where: str, than: str) -> Verdict:
-    """Add whether the gain is largest where the claim says."""
-    if not found.judged or np.isnan(more - less):
+def _most(
+    found: Verdict, more: pd.DataFrame, less: pd.DataFrame, by: list[str], where: str, than: str
+) -> Verdict:
+    """Add whether the gain is largest where the claim says, over what both places have."""
+    if not found.judged:
         return found
-    word = MOSTLY if found.word == HOLDS and more <= less else found.word
-    reason = f"{found.reason}; mean difference {more:+.4f} at {where}, {less:+.4f} at {than}"
-    return replace(found, word=word, reason=reason)
-
-
-def _mean(rows: pd.DataFrame, shares: tuple[float, ...] = SHARES) -> float:
-    rows = rows[_counting(rows) & rows["share"].isin(shares)]
-    return float(np.mean([d.mean for d in rows["difference"]])) if len(rows) else np.nan
+    means = [
+        rows.assign(mean=[d.mean for d in rows["difference"]]).groupby(by)["mean"].mean()
+        for rows in (each[counting(each)] for each in (more, less))
+    ]
+    pairs = pd.concat(means, axis=1, join="inner")
+    if pairs.empty:
+        return replace(found, reason=f"{found.reason}; nothing is compared both {where} and {than}")
+    high, low = pairs.mean()
+    word = MOSTLY if found.word == HOLDS and high <= low else found.word
+    panels = dict.fromkeys(key if isinstance(key, str) else key[0] for key in pairs.index)
+    reason = f"mean difference {high:+.4f} {where}, {low:+.4f} {than} ({'; '.join(panels)})"
+    return replace(found, word=word, reason=f"{found.reason}; {reason}")
 
 
 def _smoothed(evidence: Evidence, setup: Setup) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -365,7 +378,8 @@ def _at_ends(runs: pd.DataFrame) -> float:
 
 def _count(good: list[bool], reason: str, reversed_: int = 0) -> Verdict:
     """Judge by how many things are as a claim says, and how many the opposite."""
-    word = HOLDS if all(good) else MIXED if any(good) else FAILS
+    none = REVERSED if reversed_ else NOT_SHOWN
+    word = HOLDS if all(good) else MIXED if any(good) else none
     if word == MIXED and np.mean(good) >= ENOUGH and not reversed_:
         word = MOSTLY
     return Verdict(word, reason, _of(good))
