@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pandas as pd
 import pytest
-from page_scripts import BENCHMARKS, cells, page, says
+from page_scripts import BENCHMARKS, DOCS, cells, page, says
 
 
 @pytest.fixture(scope="module")
@@ -53,3 +55,12 @@ def test_arithmetic(runs):
     says("scaling", f"{own['bytes_in_all'] / 1e6:.2f} MB moved")
     total = 900 * workers * own["bytes_back"] / 1e6
     says("scaling", f"at most 900 x {workers} x {own['bytes_back'] / 1e3:.1f} kB: {total:.0f} MB")
+
+
+def test_it_is_installed_as_the_readme_says():
+    # It is not in a package index: `pip install otfair` is what no page may tell a reader to do.
+    wanted = "pip install -c constraints.txt '.["
+    assert wanted in (DOCS.parent / "README.md").read_text("utf-8")
+    says("scaling", wanted + "dask]'")
+    told = re.compile(r"^\s*pip install [\"']?otfair", re.MULTILINE)
+    assert [path.name for path in DOCS.glob("*.md") if told.search(path.read_text("utf-8"))] == []
