@@ -229,6 +229,12 @@ def test_verdicts_of_the_summary_are_those_of_the_tables(page, parts):
     )
 
 
+def test_first_page_says_who_is_ahead_as_the_runs_do(parts):
+    assert "at the gaps that it comes to no peer is surely ahead of it" in parts["summary"]
+    says("index", "on Adult no peer that does without the sensitive attribute is surely ahead at "
+         "the gaps that ours come to")  # fmt: skip
+
+
 def test_what_is_counted_against_published_points_is_shown(page, parts):
     # Each cell of the table is not below, below, or not so low.
     text = page.PAGE.read_text("utf-8")
