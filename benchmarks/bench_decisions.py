@@ -374,6 +374,8 @@ METHODS: dict[str, Callable[..., Runs]] = {
     "margin": fair(),
     "plain": fair(confidence=None),
     "attribute": fair(confidence=None, use_sensitive=True),
+    "mixed": fair(confidence=None, randomize=True),
+    "mixed_attribute": fair(confidence=None, use_sensitive=True, randomize=True),
     "thresholds": thresholds,
     "error_parity": error_parity,
     "reduction": reduction,

@@ -24,6 +24,7 @@ RUNS, NETWORKS = HERE / "tables.csv", HERE / "networks.csv"
 PARITY, ODDS = "demographic_parity", "equalized_odds"
 BLIND = ["free", "margin", "plain", "on_top", "otf", "linear_post", "oxonfair", "reduction"]
 AWARE = ["attribute", "thresholds", "error_parity"]
+MIXED = ["mixed", "mixed_attribute"]  # several rules at once, which are for odds above all
 BOTH = ["logistic", "boosted"]
 ALPHAS = (0.3, 0.5, 0.7, 0.9, 0.97, 0.99)  # of OTF, whose scores are decided at a half
 # What is run of each table: its people, classifiers, limits by notion, methods and seeds.
@@ -31,7 +32,7 @@ TABLES = {
     "adult": Namespace(
         datasets=["adult_all/sex"], bases=BOTH,
         limits={PARITY: [0.1, 0.05, 0.02, 0.01], ODDS: [0.08, 0.05, 0.02, 0.01]},
-        methods=[*BLIND, *AWARE], seeds=range(5),
+        methods=[*BLIND, *AWARE, *MIXED], seeds=range(5),
     ),
     "posts": Namespace(
         datasets=["acs_part/sex"], bases=["boosted"],

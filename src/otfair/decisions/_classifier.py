@@ -33,10 +33,12 @@ from otfair.decisions._calibration import calibrated, learn_calibration
 from otfair.decisions._groups import Block
 from otfair.decisions._limits import Family
 from otfair.decisions._margin import Promise, errors, keep_promise
+from otfair.decisions._mixing import rule_of
 from otfair.decisions._path import Judges, draw_path, is_by_ratio, path_of
 from otfair.decisions._people import (
     folds_of,
     jitter,
+    number_of,
     read_weight,
     read_X,
     see_crowds,
@@ -109,8 +111,12 @@ class FairDecisions(
     target : {"decisions", "scores"}, default="decisions"
         What is made fair. Fair scores are ``clip(score - duals . rows(x), 0, 1)``, the nearest in
         squares whose means are within the limits; `predict_proba` returns them.
+    randomize : bool, default=False
+        Whether people may be spread over several rules, where one alone does not meet the limits,
+        or not as well: equalized odds within a narrow limit, above all. A number made from a
+        person's features tells their rule: the same person has the same answer always.
     random_state : int, default=0
-        Seed of folds and of random ties.
+        Seed of folds, of random ties, and of the numbers that spread people over rules.
     n_jobs : int, default=None
         Folds trained at a time, as in joblib.
 
@@ -120,8 +126,10 @@ class FairDecisions(
         The classifier, trained on all people.
     classes_ : ndarray of shape (2,)
         The classes; the second is the positive one.
-    duals_ : ndarray of shape (n_rows,)
+    duals_ : ndarray of shape (n_rows,) or (n_rules, n_rows)
         The price of each row, in scores; 0 where a limit costs nothing.
+    shares_ : ndarray of shape (n_rules,)
+        The share of people that each rule decides about, where they are spread over several.
     names_ : list of str
         Names of the rows, such as ``"sex=Female | y=1"``.
     limits_met_ : bool
@@ -156,7 +164,7 @@ class FairDecisions(
     _fitted = (
         "classes_", "duals_", "rows_", "blocks_", "groups_", "limits_met_", "confidence_",
         "accuracy_", "accuracy_before_", "n_missing_sensitive_", "n_features_in_",
-        "feature_names_in_", "calibration_",
+        "feature_names_in_", "calibration_", "shares_",
     )  # fmt: skip
     _nested = ("estimator_", "encoder_", "group_models_")
     _stored_types: ClassVar = {
@@ -181,6 +189,7 @@ class FairDecisions(
         use_sensitive: bool = False,
         ties: str = "together",
         target: str = "decisions",
+        randomize: bool = False,
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -199,6 +208,7 @@ class FairDecisions(
         self.use_sensitive = use_sensitive
         self.ties = ties
         self.target = target
+        self.randomize = randomize
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -262,7 +272,7 @@ class FairDecisions(
         fit_params = self._fit_params(
             sensitive_features, None if sample_weight is None else given, params
         )
-        for name in ("encoder_", "group_models_", "calibration_"):  # of an earlier fit
+        for name in ("encoder_", "group_models_", "calibration_", "shares_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         self.classes_, self.rows_ = classes, rows
         folds = folds_of(self.cv, labels, values, self.random_state)
@@ -288,10 +298,12 @@ class FairDecisions(
                 delattr(self, name)
         shares = np.array([row.share for row in rows])
         gain = self._gain(X, scores)
-        tuning = self._judges_of(gain, expected, values / shares, weight, labels)
+        tuning = self._judges_of(X, gain, expected, values / shares, weight, labels)
         sample = tuning.sample
         promise = self._tune(sample, families)
         self.duals_ = promise.rule.duals / shares
+        if (mix := promise.rule.mix) is not None:
+            self.duals_, self.shares_ = mix.duals / shares, mix.shares
         missed = missed_by(sample, promise, families)
         if final is not None and missed[0] == 0:
             promise = check_final(sample, final / shares, promise, families)
@@ -301,9 +313,10 @@ class FairDecisions(
         self.groups_ = rates_of(sample, promise, rows, before)
         self.n_missing_sensitive_ = int((~known).sum())
         self._tuning, self._families = tuning, families  # for `path`
-        self.accuracy_ = tuning.cost(promise.rule.duals, families)["accuracy"]
+        self.accuracy_ = tuning.cost(promise.rule, families)["accuracy"]
         self.accuracy_before_ = accuracy(sample, before, labels, threshold_of(self))
-        chances = None if self.ties == "random" else partial(jitter, X, self.random_state)
+        told_apart = self.ties == "random" or self.randomize
+        chances = None if told_apart else partial(jitter, X, self.random_state)
         warn(sample, promise, self.groups_, missed, self.confidence, chances)
         return self
 
@@ -487,7 +500,10 @@ class FairDecisions(
     def _margin(self, X: Array, sensitive: Array) -> np.ndarray:
         """Return gains less the prices of expected rows; fair scores before they are clipped."""
         gain, expected = self._seen(X, sensitive)
-        return np.asarray(gain - expected @ self.duals_)
+        if not hasattr(self, "shares_"):
+            return np.asarray(gain - expected @ self.duals_)
+        own = self.duals_[rule_of(self.shares_, number_of(X, self.random_state))]  # (n, d)
+        return np.asarray(gain - (expected * own).sum(axis=1))
 
     def _tune(self, sample: Sample, families: list[Family]) -> Promise:
         if self.confidence is not None:
@@ -496,7 +512,7 @@ class FairDecisions(
             return keep_promise(sample, families, self.confidence, share)
         d = sample.observed.shape[1]
         rule = tune(sample, families, np.zeros(d))
-        outcome = sample.outcome(rule.duals)
+        outcome = rule.outcome(sample)
         none = np.zeros(d, dtype=bool)
         return Promise(
             rule, np.zeros(d), errors(sample, rule.rates, outcome), np.nan, none, np.zeros(d)
@@ -527,10 +543,11 @@ class FairDecisions(
             if (own := place.get(row.name)) is not None:
                 observed[:, c] = values[:, own] / rows[own].share
         gain, expected = self._seen(X, sensitive)
-        return self._judges_of(gain, expected, observed, weight, labels)
+        return self._judges_of(X, gain, expected, observed, weight, labels)
 
     def _judges_of(
         self,
+        X: Array,
         gain: np.ndarray,
         expected: np.ndarray,
         observed: np.ndarray,
@@ -539,7 +556,8 @@ class FairDecisions(
     ) -> Judges:
         shares = np.array([row.share for row in self.rows_])
         soft = self.target == "scores"
-        sample = Sample(gain, expected / shares, observed, weight, soft)
+        number = number_of(X, self.random_state) if self.randomize else None
+        sample = Sample(gain, expected / shares, observed, weight, soft, number=number)
         return Judges(sample, labels, threshold_of(self))
 
     _check_fitted = staticmethod(check_stored)

@@ -76,7 +76,7 @@ def keep_promise(
         if promise.confidence >= confidence or not promise.kept.any():
             break
         # Rates have moved, and their errors with them: fewer rows can be promised anything.
-        outcome = sample.outcome(promise.rule.duals)
+        outcome = promise.rule.outcome(sample)
     return replace(promise, kept=promise.kept & (promise.confidence >= confidence))
 
 
@@ -108,7 +108,7 @@ def _promise(
         return out
 
     def sure(people: Sample, rule: Rule) -> float:
-        outcome = people.outcome(rule.duals)
+        outcome = rule.outcome(people)
         rates = people.rates(outcome)
         new = rates + errors(people, rates, outcome, sample.people) * np.sqrt(1 + 1 / share) * draws
         return float((excess(judged or families, new, np.zeros(d)) <= 0).mean())

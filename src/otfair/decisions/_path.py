@@ -28,9 +28,10 @@ class Judges:
     labels: np.ndarray  # (n,), 0 or 1
     threshold: float
 
-    def cost(self, duals: np.ndarray, families: Sequence[Family]) -> dict[str, float]:
-        """Return accuracy, difference, ratio and rate under duals."""
-        outcome = self.sample.outcome(duals)
+    def cost(self, rule: Rule | None, families: Sequence[Family]) -> dict[str, float]:
+        """Return accuracy, difference, ratio and rate under a rule, or without one."""
+        none = np.zeros(self.sample.observed.shape[1])
+        outcome = self.sample.outcome(none) if rule is None else rule.outcome(self.sample)
         right = accuracy(self.sample, outcome, self.labels, self.threshold)
         return {"accuracy": right, **measured(self.sample, families, outcome)}
 
@@ -52,7 +53,7 @@ def path_of(
     by_ratio = is_by_ratio(families)
     d = tuning.sample.observed.shape[1]
     if limits is None:
-        before = tuning.cost(np.zeros(d), families)
+        before = tuning.cost(None, families)
         ends = (before["ratio"], 1.0) if by_ratio else (before["difference"], 0.0)
         limits = np.linspace(*ends, LIMITS).tolist()
     asked = np.atleast_1d(np.asarray(limits, dtype=np.float64))
@@ -68,11 +69,10 @@ def path_of(
         last = last if last is not None and last.met and last.value > rule.value else rule
         rules[limit] = last
     found = [
-        {"limit": x, **judges.cost(rules[x].duals, families), "met": rules[x].met}
-        for x in asked.tolist()
+        {"limit": x, **judges.cost(rules[x], families), "met": rules[x].met} for x in asked.tolist()
     ]
     path = pd.DataFrame(found)
-    path.attrs["no limit"] = judges.cost(np.zeros(d), families)["accuracy"]
+    path.attrs["no limit"] = judges.cost(None, families)["accuracy"]
     return path
 
 

@@ -102,9 +102,18 @@ def see_crowds(
 
 def jitter(X: Array, seed: int) -> np.ndarray:
     """Return a small number for each person, made from their features."""
+    return np.asarray(JITTER * (_number(X, f"{int(seed):016d}"[-16:]) - 0.5))
+
+
+def number_of(X: Array, seed: int) -> np.ndarray:
+    """Return a number in [0, 1) for each person, made from their features, (n,)."""
+    return _number(X, f"rules{int(seed):011d}"[:16])
+
+
+def _number(X: Array, key: str) -> np.ndarray:
+    """Return a hash of each person's features under a key of 16 characters, in [0, 1)."""
     frame = to_frame(X, "X", "x").apply(
         lambda c: c.astype(np.float64) if pd.api.types.is_numeric_dtype(c) else c.astype(str)
     )
-    key = f"{int(seed):016d}"[-16:]
     hashed = pd.util.hash_pandas_object(frame, index=False, hash_key=key).to_numpy()
-    return np.asarray(JITTER * (hashed / 2.0**64 - 0.5))
+    return np.asarray(hashed / 2.0**64)

@@ -43,7 +43,7 @@ def rates_of(
 ) -> list[GroupRate]:
     """Return the rates of all rows, of the decisions or scores before, (n,), and after."""
     before = sample.rates(free)
-    outcome = sample.outcome(promise.rule.duals)
+    outcome = promise.rule.outcome(sample)
     after = sample.rates(outcome)
     reach = errors(sample, after, outcome) * float(ndtri(0.975))
     people = (sample.observed != 0).sum(0)
@@ -101,7 +101,7 @@ def missed_by(
     """
     large = promise.needed == 0
     judged = [part for family in families if (part := family.only(large)) is not None] or families
-    rates = sample.rates(sample.outcome(promise.rule.duals))
+    rates = sample.rates(promise.rule.outcome(sample))
     room = sample.grain + errors * promise.error
     worst = max(judged, key=lambda family: float(family.excess(rates, -room)))
     if worst.excess(rates, -room) <= TOLERANCE:
@@ -192,9 +192,11 @@ def _missed(
         differ = len(np.unique(own)) > 1
         chance += '; `ties="random"` tells them apart by their features.' if differ else "."
     by, family = missed
+    one = sample.number is None and not sample.soft
+    several = "let people be spread over several rules (`randomize=True`), " * one
     return (
         f"no rule that was found meets the limits: the nearest misses that of {family} by "
-        f"{by:.2g}.{chance} Ask for a wider limit, or add features that tell groups apart."
+        f"{by:.2g}.{chance} Ask for a wider limit, {several}or add features that tell groups apart."
     )
 
 

@@ -49,5 +49,11 @@ def check_settings(estimator: Any) -> None:
         )
     if estimator.confidence is not None:
         check_real("confidence", estimator.confidence, 1e-9, 1 - 1e-9, hint=" Or pass None.")
+    if not isinstance(estimator.randomize, bool):
+        raise ValueError(f"`randomize` must be True or False; received {estimator.randomize!r}.")
+    if estimator.randomize and estimator.target == "scores":
+        raise ValueError(
+            '`randomize=True` spreads decisions over rules; with `target="scores"` there is one.'
+        )
     check_real("new_people", estimator.new_people, 1e-100)
     check_seed(estimator.random_state)

@@ -37,6 +37,7 @@ class Sample:
     weight: np.ndarray  # (n,)
     soft: bool = False  # whether the rule makes scores instead of decisions
     trust: np.ndarray | float = 1.0  # (d,) in what is observed of a row; the rest is predicted
+    number: np.ndarray | None = None  # (n,) in [0, 1), by which people are spread over rules
 
     def outcome(self, duals: np.ndarray) -> np.ndarray:
         """Return the decisions that duals make, 0 or 1, or the scores, (n,)."""
@@ -98,6 +99,7 @@ class Sample:
         return replace(
             self, gain=self.gain[rows], predicted=self.predicted[rows],
             observed=self.observed[rows], weight=self.weight[rows],
+            number=None if self.number is None else self.number[rows],
         )  # fmt: skip
 
 

@@ -40,7 +40,13 @@ def check_stored(state: Any) -> None:
     rows, blocks = state.rows_, state.blocks_
     _check_records(rows, Row, "rows_")
     _check_records(state.groups_, GroupRate, "groups_")
-    check_shapes(state, duals_=(len(rows),))
+    if hasattr(state, "shares_"):
+        rules = len(np.atleast_1d(state.shares_))
+        check_shapes(state, shares_=(rules,), duals_=(rules, len(rows)))
+        whole = (state.shares_ >= 0).all() and abs(state.shares_.sum() - 1) < 1e-9
+        require(bool(whole), "shares_ are no shares of people")
+    else:
+        check_shapes(state, duals_=(len(rows),))
     if hasattr(state, "calibration_"):
         check_shapes(state, calibration_=(2 * len(rows) + 2,))
     for row in rows:
@@ -65,10 +71,12 @@ def check_loaded(model: Any) -> None:
     """Raise where settings, which decisions need, are not sound, or what they ask for is absent."""
     for name, values in KNOWN.items():
         require(getattr(model, name) in values, f"{name} is {brief(getattr(model, name))}")
-    require(type(model.use_sensitive) is bool, f"use_sensitive is {brief(model.use_sensitive)}")
+    for name in ("use_sensitive", "randomize"):
+        require(type(getattr(model, name)) is bool, f"{name} is {brief(getattr(model, name))}")
     seed = model.random_state
     sound = is_count(seed) and 0 <= seed <= LARGEST_SEED
-    require(sound or model.ties == "together", f"random_state is {brief(seed)}")
+    drawn = model.ties != "together" or hasattr(model, "shares_")
+    require(sound or not drawn, f"random_state is {brief(seed)}")
     require(0 < threshold_of(model) < 1, "its threshold is not between 0 and 1")
     if model.use_sensitive:
         require(hasattr(model, "calibration_"), "calibration_ is missing")

@@ -3,7 +3,8 @@
 Maths: docs/decisions.md, section "Limits on observed rates". The linear program of predicted rates
 gives the first rule, with its limits moved by what is observed less what is predicted. From there a
 smooth program of observed rates is solved, with decisions ever less smooth; what whole decisions
-then differ by moves its limits in turn.
+then differ by moves its limits in turn. Where people may be spread over several rules
+(`_mixing.py`), that is tried first.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from itertools import count, islice
 import numpy as np
 
 from otfair.decisions._limits import Family, Inequalities, excess, inequalities
+from otfair.decisions._mixing import Mix, Mixing
 from otfair.decisions._program import decide, project
 from otfair.decisions._smooth import PRICE, Sample, polish, smoothed
 
@@ -43,6 +45,11 @@ class Rule:
     excess: float  # by how much limits are missed; at most 0 where they are met
     met: bool  # whether limits are met, as nearly as whole people can
     useful: bool  # whether it gains more than one decision for all
+    mix: Mix | None = None  # the rules that people are spread over; `duals` are those of one
+
+    def outcome(self, sample: Sample) -> np.ndarray:
+        """Return the decisions about people, 0 or 1, or their scores, (n,)."""
+        return sample.outcome(self.duals) if self.mix is None else self.mix.outcome(sample)
 
     @property
     def strict(self) -> bool:
@@ -75,13 +82,13 @@ def tune(
     zero = np.zeros_like(margin)
     everybody = max(sample.value(np.full(len(sample.gain), d)) for d in (0.0, 1.0))
 
-    def judged(duals: np.ndarray) -> Rule:
-        outcome = sample.outcome(duals)
+    def judged(duals: np.ndarray, mix: Mix | None = None) -> Rule:
+        outcome = sample.outcome(duals) if mix is None else mix.outcome(sample)
         rates = sample.rates(outcome)
         missed = float(excess(families, rates, margin))
         met = bool(excess(families, rates, margin - sample.grain) <= TOLERANCE)
         value = sample.value(outcome)
-        return Rule(duals, rates, value, missed, met, value > everybody)
+        return Rule(duals, rates, value, missed, met, value > everybody, mix)
 
     def limits(rule: Rule, shift: np.ndarray, drawn: float = 0.0) -> Inequalities:
         """Return the limits for rates that come out higher by `shift`."""
@@ -93,6 +100,12 @@ def tune(
         return rules[0]
     if start is None and (some := some_people(sample)) is not sample:
         start = tune(some, families, margin)
+    spread: Rule | None = None
+    if sample.number is not None:
+        known = [] if start is None or start.mix is None else list(start.mix.duals)
+        spread = _spread(rules[0], Mixing(sample, [zero, *known]), judged, limits)
+        if spread.met and spread.useful:
+            return spread
     programs = _programs(sample, limits, judged, rules[0])
 
     def narrowed(now: Rule, widths: Sequence[float]) -> Iterator[Rule]:
@@ -123,9 +136,32 @@ def tune(
     if not any(rule.met for rule in rules):
         rules += islice(programs, MORE_SHIFTS)
     best = reduce(lambda best, rule: rule.better(best), rules)
-    if start is not None or sample.soft:
-        return best
-    return _nearby(best, judged, sample.scale * limits(best, zero).limited, sample.predicted.size)
+    if start is None and not sample.soft:
+        scale = sample.scale * limits(best, zero).limited
+        best = _nearby(best, judged, scale, sample.predicted.size)
+    return best if spread is None else spread.better(best)
+
+
+def _spread(
+    rule: Rule,
+    mixing: Mixing,
+    judged: Callable[[np.ndarray, Mix], Rule],
+    limits: Callable[[Rule, np.ndarray, float], Inequalities],
+) -> Rule:
+    """Return the best rules to spread people over that were found."""
+    shift, drawn = np.zeros_like(rule.rates), 0.0
+    mixing.extend(limits(rule, shift, drawn))
+    mixing = mixing.used(limits(rule, shift, drawn))
+    found: list[Rule] = []
+    for step in range(2 * STEPS):
+        mix, expected = mixing.best(limits(rule, shift, drawn))
+        found.append(judged(mix.shares @ mix.duals, mix))
+        if found[-1].strict:
+            break
+        # The numbers of a group are not spread as evenly as shares say.
+        shift = found[-1].rates - expected
+        drawn += max(found[-1].excess, 0.0) / 2 if step >= STEPS else 0.0
+    return reduce(lambda best, new: new.better(best), found)
 
 
 def _nearby(best: Rule, judged: Callable[[np.ndarray], Rule], scale: np.ndarray, size: int) -> Rule:
