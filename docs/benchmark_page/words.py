@@ -73,8 +73,8 @@ def aim(panels: Panels) -> str:
     missed = f"; below {', '.join(below)}" if below else ""
     return (
         f"{'met' if met == total else 'missed'}. In the mean ours is not below by more than "
-        f"{number(SLIGHT)} at {met} of {total} settings of theirs; {lower} have gaps lower than "
-        f"any of ours{missed}. {by}"
+        f"{number(SLIGHT)} at {met} of {total} settings of theirs; the gaps of {lower} are lower "
+        f"than any of ours{missed}. {by}"
     )
 
 
