@@ -8,6 +8,11 @@ import numpy as np
 import pandas as pd
 from pages import BENCHMARKS, DOCS, fill, mean_and_reach, number, shown, table, where_it_falls
 
+from otfair.reproduction import read_csv, to_frame
+from otfair.reproduction._claims import compare, counting, mean_difference
+from otfair.reproduction._frames import LARGER
+from otfair.reproduction._verdicts import MARGIN
+
 PAGE = DOCS / "training.md"
 SHARES = (0.75, 0.5, 0.25, 0.1)  # of the violation of the unfair model
 NOTIONS = {"pdp": "PDP", "peo": "PEO"}
@@ -40,6 +45,7 @@ AGAINST = {
 }  # fmt: skip
 PENALTIES = {"otf": "OTF", "norm": "Norm p = 1", "norm2": "Norm p = 2"}
 VIOLATIONS = (0.15, 0.10, 0.06, 0.03)
+NEAR = {0.15: (0.5, "half"), 0.03: (0.1, "a tenth")}  # about what share that is on Adult
 TESTED = 0.2 / 0.8  # test people for each who trains
 PROMISES = {
     ("logistic", 0.12, "default"): "as it is: `cv=5`, `new_people=1/3`",
@@ -173,7 +179,7 @@ def against_norm(runs: pd.DataFrame) -> tuple[str, str]:
     """Return AUC at equal training violations with OTF's leads, and where intervals tell."""
     rows: list[list[str]] = []
     sure: dict[bool, dict[str, list[str]]] = {True: {}, False: {}}  # ahead or not, where
-    count = 0
+    count = level = 0
     for (name, title), notion in product(AGAINST.items(), ("peo", "pdp")):
         part = runs[(runs["table"] == name) & (runs["notion"] == notion)]
         free = part[(part["alpha"] == 0) & (part["method"] == "otf")].mean(numeric_only=True)
@@ -195,6 +201,8 @@ def against_norm(runs: pd.DataFrame) -> tuple[str, str]:
                 where = f"{title}, {WORDS[notion]}, of {PENALTIES[peer]}"
                 if abs(mean) > reach and cells[-1].split(" ± ")[0] not in ("+.0000", "-.0000"):
                     sure[mean > 0].setdefault(where, []).append(number(target, 2))
+                else:
+                    level += abs(mean) + reach < MARGIN
                 count += 1
             rows.append([first, number(target, 2), *cells])
             first = ""
@@ -205,22 +213,50 @@ def against_norm(runs: pd.DataFrame) -> tuple[str, str]:
     }
     words = (
         f"Of the {count} leads OTF is surely ahead in {counts[True]} ({where[True]}) and surely "
-        f"behind in {counts[False]} ({where[False]}). The others are level: so few splits do not "
-        "tell."
+        f"behind in {counts[False]} ({where[False]}). Of the others {level} are level, with "
+        f"intervals within {MARGIN:g} of zero, and {count - level - sum(counts.values())} are "
+        "undecided: so few splits do not tell."
     )
     head = [*PENALTIES.values(), "test lead over p = 1", "over p = 2"]
     return table(["", "violation", *head], rows), words
 
 
+def against_results(norm: pd.DataFrame, results: pd.DataFrame) -> str:
+    """Say where the leads over Norm on Adult agree with those of the page of results."""
+    norm = norm[norm["table"] == "adult:sex,race"]
+    results = results[(results["attribute"] == LARGER) & counting(results)]
+    lines = []
+    for notion, (target, (share, left)) in product(("peo", "pdp"), NEAR.items()):
+        test = by_split(norm[norm["notion"] == notion], notion, target, "test_auc")
+        own = results[(results["notion"] == notion) & (results["share"] == share)]
+        if test is None or own.empty:
+            continue
+        here, there = mean_difference((test["otf"] - test["norm"]).tolist()), own.iloc[0].difference
+        one, two = (
+            "surely ahead" if d.above(0) else "surely behind" if d.below(0) else "undecided"
+            for d in (here, there)
+        )
+        lines.append(
+            f"- {WORDS[notion].capitalize()}, about {left} left: they "
+            f"**{'agree' if one == two else 'differ'}**. OTF is {one} at {number(target, 2)} "
+            f"above, {here} ({here.splits} splits), and {two} in the results, {there} "
+            f"({there.splits} splits)."
+        )
+    return "\n".join(lines)
+
+
 def parts() -> dict[str, str]:
     """Return what stands between the marks of the page."""
     shares = pd.read_csv(BENCHMARKS / "attributes.csv")
-    norm, words = against_norm(pd.read_csv(BENCHMARKS / "norm.csv"))
+    runs = pd.read_csv(BENCHMARKS / "norm.csv")
+    norm, words = against_norm(runs)
+    results = compare(to_frame(read_csv(DOCS / "results.csv")), "full", "test", "otf", ("norm",))
     return {
         "alphas": alphas(pd.read_csv(BENCHMARKS / "alphas.csv")),
         "ridges": ridges(pd.read_csv(BENCHMARKS / "defaults.csv")),
         "against norm": norm,
         "against norm in words": words,
+        "against results": against_results(runs, results),
         "attributes": at_shares(shares, ATTRIBUTES, BY_ATTRIBUTE),
         "groups": at_shares(shares, GROUPS, BY_GROUP),
         "promises": promises(pd.read_csv(BENCHMARKS / "promises.csv")),

@@ -92,6 +92,33 @@ def test_the_first_pages_name_the_loss_by_sex_alone():
         assert f"Trained for sex alone, OTF is {said}" in text
 
 
+def test_training_says_where_it_agrees_with_the_results(runs):
+    # Equal training violations there, equal test violations here; by hand for one half.
+    text = (DOCS / "training.md").read_text("utf-8")
+    lines = text.split("<!-- against results -->\n")[1].split("\n<!-- end -->")[0].splitlines()
+    assert len(lines) >= 2
+    other = pd.read_csv(DOCS.parent / "benchmarks" / "norm.csv")
+    other = other[(other["table"] == "adult:sex,race") & (other["notion"] == "pdp")]
+    leads = []
+    for _, own in other.groupby("split"):
+        aucs = {}
+        for method, path in own.sort_values("train_pdp").groupby("method"):
+            aucs[method] = np.interp(0.15, path["train_pdp"], path["test_auc"])
+        leads.append(aucs["otf"] - aucs["norm"])
+    (said,) = [x for x in lines if x.startswith("- Demographic parity, about half left")]
+    assert f"at .15 above, {np.mean(leads):+.4f} [" in said
+    page = (DOCS / "results.md").read_text("utf-8").split("**full protocol, test set**")[1]
+    row = re.search(r"\| Adult, larger violation of sex and race \| PDP \| Norm \|.*", page)[0]
+    half = row.split("|")[6].strip().strip("*")
+    assert f"in the results, {half}" in said
+    for line in lines:
+        one, two = re.findall(r"surely ahead|surely behind|undecided", line)
+        assert ("**agree**" in line) == (one == two)
+        for found, (low, high) in zip((one, two), re.findall(r"\[(\S+), (\S+)\]", line)):
+            sign = (float(low) > 0) - (float(high) < 0)
+            assert found == {1: "surely ahead", 0: "undecided", -1: "surely behind"}[sign]
+
+
 def test_runs_without_a_commit_are_all_listed(runs):
     text = (DOCS / "results.md").read_text("utf-8")
     named, unnamed = text.split("By the commit that last changed")[1].split("name no commit")
