@@ -294,7 +294,9 @@ def at_equal_gaps(
 ) -> pd.DataFrame:
     """Return our leads by the peer's setting and seed, along the pieces of our mean curve.
 
-    The curve is drawn out by `near`: downwards along its first piece, upwards level.
+    The curve is drawn out by `near`: downwards along its first piece, upwards level. By the rule
+    before, with `near` at zero, it has all of our settings; by today's those that none of our own
+    beats, and a peer may have as large a gap as any of ours.
     """
     own = rates[(rates["table"] == table) & (rates["base"] == base)]
     own = own.fillna({"setting": 1.0})
@@ -302,11 +304,19 @@ def at_equal_gaps(
     own = own[own["seed"].isin(theirs["seed"])]
     mine = own[own["method"].isin([ours, "free"])]
     line = mine.groupby("setting")[["gap_large", "accuracy"]].mean().sort_values("gap_large")
+    largest = line["gap_large"].max()
+    if near > 0:
+        beaten = [
+            bool(((line["gap_large"] < gap) & (line["accuracy"] >= accuracy)).any())
+            for gap, accuracy in line.to_numpy()
+        ]
+        line = line[~np.array(beaten, dtype=bool)].drop_duplicates()
+        line = pd.concat([line, line.iloc[-1:]])  # beyond the last point it is level
     gaps, heights = line["gap_large"].to_numpy(), line["accuracy"].to_numpy()
     found = {}
     for setting, other in theirs.groupby("setting"):
         other, gap = other.set_index("seed"), other["gap_large"].mean()
-        if not gaps[0] - near <= gap <= gaps[-1] + near:
+        if not gaps[0] - near <= gap <= largest + near:
             continue
         pieces = [k for k, (low, high) in enumerate(pairwise(gaps)) if low < gap <= high]
         k = pieces[0] if pieces else 0 if gap <= gaps[0] else len(gaps) - 2
