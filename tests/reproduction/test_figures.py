@@ -273,5 +273,5 @@ def test_captions_say_what_is_seen(results):
 
 def test_the_caption_of_curves_has_the_least_and_the_largest_cost():
     caption = of_curves(straight({}), "full", "train")
-    said = "by -0.0010 (Bank, age group, PDP) to -0.0500 (Dutch, sex, PDP): full protocol, train"
+    said = "by -0.0010 (Bank, age group, PDP) to -0.0500 (Dutch, sex, PDP), of 12 that can be"
     assert said in caption

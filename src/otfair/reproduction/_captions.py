@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from otfair.reproduction._claims import curve, price
+from otfair.reproduction._claims import curve, price, signed
 from otfair.reproduction._frames import BOTH, LARGER, PANELS, PROTOCOLS, select, title
 from otfair.reproduction._plan import VIOLIN_EPSILONS
 from otfair.reproduction._standings import SHARE, headline, standings
@@ -47,9 +47,9 @@ def of_curves(frame: pd.DataFrame, protocol: str, part: str, common: bool = Fals
         return f"On the whole AUC falls as less violation is left: {which}"
     low, high = max(found, key=found.__getitem__), min(found, key=found.__getitem__)
     return (
-        f"Halving a violation changes the AUC of {name} by {found[low]:+.4f} ({low}) to "
-        f"{found[high]:+.4f} ({high}): {which}"
-    ).replace("-0.0000", "+0.0000")
+        f"Halving a violation changes the AUC of {name} by {signed(found[low])} ({low}) to "
+        f"{signed(found[high])} ({high}), of {len(found)} that can be compared: {which}"
+    )
 
 
 def of_postprocess(frame: pd.DataFrame) -> str:

@@ -59,9 +59,13 @@ class Difference:
             return "-"
         if not self.splits:
             return "not reached"
-        numbers = (self.mean, self.low, self.high)
-        mean, low, high = (f"{v:+.4f}".replace("-0.0000", "+0.0000") for v in numbers)
+        mean, low, high = map(signed, (self.mean, self.low, self.high))
         return f"{mean} [{low}, {high}]" if self.counts else mean
+
+
+def signed(value: float) -> str:
+    """Return a number with its sign, where there is one to four digits."""
+    return f"{value:+.4f}".replace("-0.0000", "+0.0000")
 
 
 def mean_variance(splits: int, part: str) -> float:

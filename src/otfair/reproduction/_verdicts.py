@@ -18,6 +18,7 @@ from otfair.reproduction._claims import (
     curve,
     difference,
     mean_difference,
+    signed,
 )
 from otfair.reproduction._frames import (
     BOTH,
@@ -216,7 +217,7 @@ def _pushed(evidence: Evidence, setup: Setup) -> Verdict:
         left = float((own["test_pdp_sex"] / before["test_pdp_sex"]).mean())
         lost = float((before["test_auc"] - own["test_auc"]).mean())
         ends = _at_ends(own)
-        said.append(f"{epsilon:g}: {left:.0%} left, {ends:.0%} at the ends, AUC {-lost:+.4f}")
+        said.append(f"{epsilon:g}: {left:.0%} left, {ends:.0%} at the ends, AUC {signed(-lost)}")
         if epsilon in (0.1, 1.0):
             base = _at_ends(select(runs, epsilon=EPSILON, alpha=0.9))
             good += [left > 0.5, ends > max(2 * base, 0.5)]
@@ -356,7 +357,7 @@ def _most(
     high, low = pairs.mean()
     word = MOSTLY if found.word == HOLDS and high <= low else found.word
     panels = dict.fromkeys(key if isinstance(key, str) else key[0] for key in pairs.index)
-    reason = f"mean difference {high:+.4f} {where}, {low:+.4f} {than} ({'; '.join(panels)})"
+    reason = f"mean difference {signed(high)} {where}, {signed(low)} {than} ({'; '.join(panels)})"
     return replace(found, word=word, reason=f"{found.reason}; {reason}")
 
 
