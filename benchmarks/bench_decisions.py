@@ -280,6 +280,12 @@ def fair(**options: Any) -> Callable[..., Runs]:
             given = {"sensitive_features": split.S_test} if model.use_sensitive else {}
             with predicting():
                 decided = model.predict(split.X_test, **given).astype(float)
+            if hasattr(model, "shares_"):  # as for others who decide by chance: expected decisions
+                draws = [
+                    model.set_params(random_state=k).predict(split.X_test, **given)
+                    for k in range(DRAWS)
+                ]
+                decided = np.mean(draws, axis=0, dtype=float)
             known = {"confidence": model.confidence_, "met": model.limits_met_}
             rates = split.rates(decided, notion)
             promised = {}

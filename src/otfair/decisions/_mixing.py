@@ -20,10 +20,8 @@ from scipy.optimize import linprog
 from otfair.decisions._limits import Inequalities
 from otfair.decisions._smooth import PRICE, Sample
 
-ROUNDS = 30  # programs solved at most, each with new rules
-PARTS = (1.0, 0.7, 0.3)  # of the way from the prices of the mixture to the new ones
-DRAWS = 8  # of prices near the new ones, as rates are not quite those that prices speak of
-REACH = (0.1, 0.01)  # how far these are drawn at first, and at last, in scores
+ROUNDS = 20  # programs solved at most, each with new rules
+PARTS = (0.7, 0.3)  # of the way from the prices of the mixture to the new ones
 GAINS = 1e-7  # of mean gain, that a new rule must be worth more
 LEAST = 1e-6  # share of people that a rule must have
 
@@ -59,32 +57,23 @@ class Mixing:
         for own in duals:
             self.add(own)
 
-    def add(
-        self, duals: np.ndarray, prices: np.ndarray | None = None, least: float = -np.inf
-    ) -> None:
-        """Add a rule, with what it does to everybody, if it is worth enough at these prices."""
+    def add(self, duals: np.ndarray) -> None:
+        """Add a rule, with what it does to everybody."""
         outcome = self.sample.outcome(duals)
-        rates, gain = self.sample.rates(outcome), self.sample.value(outcome)
-        if prices is None or gain - prices @ rates > least:
-            self.duals.append(duals)
-            self.rates.append(rates)
-            self.gains.append(gain)
+        self.duals.append(duals)
+        self.rates.append(self.sample.rates(outcome))
+        self.gains.append(self.sample.value(outcome))
 
     def extend(self, limits: Inequalities) -> None:
-        """Add rules until none is found that is worth more at the prices of the limits."""
-        rng, reach = np.random.default_rng(0), REACH[0]
-        scale = self.sample.scale * limits.limited
+        """Add rules until the one of the prices is worth no more at them than those there are."""
         for _ in range(ROUNDS):
             shares, prices, worth = self._solve(limits)
-            before, mean = len(self.duals), shares @ np.array(self.duals)
-            between = [part * prices + (1 - part) * mean for part in PARTS]
-            drawn = prices + reach * scale * rng.standard_normal((DRAWS, len(prices)))
-            for duals in (*between, *drawn):
-                self.add(duals, prices, worth + GAINS)
-            if len(self.duals) == before:
-                reach /= 2
-                if reach < REACH[1]:
-                    return
+            mean = shares @ np.array(self.duals)
+            self.add(prices)
+            if self.gains[-1] - prices @ self.rates[-1] <= worth + GAINS:
+                return
+            for part in PARTS:
+                self.add(part * prices + (1 - part) * mean)
 
     def best(self, limits: Inequalities) -> tuple[Mix, np.ndarray]:
         """Return the best shares of all rules, and the rates if shares are met in every group."""
