@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from otfair.reproduction import Result, Run, plan, to_frame
+from otfair.reproduction import Result, Run, plan, to_frame, write_figures
 from otfair.reproduction._claims import mean_difference
 from otfair.reproduction._frames import SETUPS, Setup
 from otfair.reproduction._page import Table, page
@@ -350,6 +350,18 @@ def test_the_page_says_it_all():
     few = page([r for r in results(AHEAD) if r.run.dataset == "dutch"])
     assert "| 5 | On Dutch no method wins. | **holds**, " in few
     assert "Post-processing:" not in few
+
+
+def test_curves_without_their_unfair_model_are_left_out(tmp_path):
+    # A run that failed, or a store taken in part, must not cost the page of all others.
+    runs = [r for r in results(AHEAD, 2) if r.run.dataset == "adult"]
+    alone = [r for r in runs if not (r.run.split == 0 and r.run.method == "unfair")]
+    assert len(alone) < len(runs)
+    whole = [r for r in runs if r.run.split or r.run.experiment != "curves"]
+    found, expected = (to_frame(each) for each in (alone, whole))
+    pd.testing.assert_frame_equal(found, expected)
+    assert page(alone, "pictures")
+    assert write_figures(alone, tmp_path)
 
 
 def test_a_table_is_markdown():

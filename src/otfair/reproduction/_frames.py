@@ -56,11 +56,17 @@ def select(frame: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
 
 
 def to_frame(results: Iterable[Result]) -> pd.DataFrame:
-    """Return one row per run that succeeded: its configuration and its metrics."""
+    """Return one row per run that succeeded: its configuration and its metrics.
+
+    Curves are drawn and judged against the unfair model of their split. Where that is missing, as
+    in a store that is not whole, they are left out.
+    """
     rows = [{**vars(r.run), **r.metrics, "seconds": r.seconds} for r in results if not r.error]
     frame = pd.DataFrame(rows)
     keys = ["dataset", "protocol", "split"]
     free = select(frame, method="unfair", experiment="curves")
+    judged = pd.MultiIndex.from_frame(frame[keys]).isin(pd.MultiIndex.from_frame(free[keys]))
+    frame = frame[judged | (frame["experiment"] != "curves")].reset_index(drop=True)
     for name in [f"{part}_{notion}" for part in ("train", "test") for notion in ("pdp", "peo")]:
         each = [f"{name}_{attribute}" for attribute in TOGETHER]
         if set(each) <= set(frame):
