@@ -126,6 +126,23 @@ def test_group_thresholds_need_the_sensitive_column(tmp_path):
     refused(otfair("predict", bare, scores), "decides by sensitive columns, which model.json")
 
 
+def test_people_may_be_spread_over_several_rules(tmp_path):
+    scores = table(tmp_path, ("p", "granted", "sex"), 3000)
+    options = ("--max-difference", 0.05, "--notion", "equalized_odds", "--confidence", 0)
+    asked = (*BASE, *options, "--use-sensitive", "--json")
+    said = otfair("decide", scores, *asked, "--randomize", "-o", tmp_path / "r")
+    found = said.data["decisions"]
+    assert found["limits_met"]
+    assert found["rules"] > 1
+    page = (tmp_path / "r" / "report.html").read_text()
+    assert f"There are {found['rules']} such rules" in page
+    for name in ("a.csv", "b.csv"):
+        assert otfair("predict", tmp_path / "r", scores, "-o", tmp_path / name).code == 0
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+    rule = load_model(tmp_path / "r" / "model.safetensors")
+    assert len(rule.shares_) == found["rules"]
+
+
 def test_a_limit_that_is_missed_is_said_and_has_a_code(tmp_path):
     scores = table(tmp_path, n=1200)
     options = ("--max-difference", 0.001, "--confidence", 0, "-o", tmp_path / "r")

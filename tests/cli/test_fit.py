@@ -625,7 +625,9 @@ def test_people_are_compared_within_controls(tmp_path):
 def test_options_of_decisions_need_a_limit(tmp_path):
     table = write(loans(60), tmp_path / "t.csv")
     base = ("fit", table, "--label", "granted", "--sensitive", "sex", "--alpha", 0.5)
-    for option in (["--ties", "random"], ["--use-sensitive"], ["--threshold", 0.3]):
+    for option in (
+        ["--ties", "random"], ["--use-sensitive"], ["--threshold", 0.3], ["--randomize"],
+    ):  # fmt: skip
         said = otfair(*base, *option, "-o", tmp_path / "m")
         assert said.code == 2
         assert f"{option[0]} is for --max-difference or --min-ratio" in said.err

@@ -53,6 +53,7 @@ def make_rule(options: argparse.Namespace, task: Task, classifier: Any, many: in
         cv=FOLDS,
         use_sensitive=options.use_sensitive,
         ties=options.ties,
+        randomize=options.randomize,
         random_state=options.seed,
     )
 
@@ -143,6 +144,7 @@ def judge_rule(rule: FairDecisions, decided: dict[str, np.ndarray], part: Task) 
         "threshold": rule.threshold,
         "ties": rule.ties,
         "use_sensitive": rule.use_sensitive,
+        "rules": len(getattr(rule, "shares_", [1.0])),
         "confidence": rule.confidence,
         "promise": rule.confidence_,
         "limits_met": met,  # by those who tuned the rule, without a margin
@@ -213,7 +215,8 @@ def _lines(found: dict[str, Any], part: Task) -> list[dict[str, Any]]:
         add(
             "NOT met: no rule that was found meets the limits among those who tuned it. Ask for a "
             "wider limit, add features that tell groups apart, let people with equal scores differ "
-            "(--ties random), or allow one threshold for each group (--use-sensitive).",
+            "(--ties random), spread people over several rules (--randomize), or allow one "
+            "threshold for each group (--use-sensitive).",
             met=False,
         )
     elif small:

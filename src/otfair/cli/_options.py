@@ -21,7 +21,7 @@ NOT_MET = 4  # exit code: what was asked for is not met
 REPORTS = (".html", ".htm", ".pdf", ".json")  # what an audit is written as
 OF_DECISIONS = (  # options that mean nothing without a limit, and their defaults
     ("threshold", None), ("cost_false_positive", None), ("cost_false_negative", None),
-    ("ties", "together"), ("use_sensitive", False),
+    ("ties", "together"), ("use_sensitive", False), ("randomize", False),
 )  # fmt: skip
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk is full, or what one may have of it
 
@@ -126,6 +126,9 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         "always the same for a person")  # fmt: skip
     add("--use-sensitive", action="store_true", help="the rule may use the sensitive columns: one "
         "threshold for each group; then predicting needs them")  # fmt: skip
+    add("--randomize", action="store_true", help="people may be spread over several rules by a "
+        "number made from their features, always the same for a person: for narrow limits on "
+        "equalized odds")  # fmt: skip
 
 
 def add_within(column: Any) -> None:
