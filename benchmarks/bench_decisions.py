@@ -281,10 +281,9 @@ def fair(**options: Any) -> Callable[..., Runs]:
             with predicting():
                 decided = model.predict(split.X_test, **given).astype(float)
             if hasattr(model, "shares_"):  # as for others who decide by chance: expected decisions
-                draws = [
-                    model.set_params(random_state=k).predict(split.X_test, **given)
-                    for k in range(DRAWS)
-                ]
+                draws = []
+                for model.seed_ in range(DRAWS):
+                    draws.append(model.predict(split.X_test, **given))
                 decided = np.mean(draws, axis=0, dtype=float)
             known = {"confidence": model.confidence_, "met": model.limits_met_}
             rates = split.rates(decided, notion)

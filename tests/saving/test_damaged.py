@@ -189,7 +189,6 @@ def test_steps_that_do_not_fit_one_another_are_refused(data, pipeline, path):
         ({"threshold": 2}, "its threshold is not between 0 and 1"),
         ({"threshold": "x"}, "could not convert string"),
         ({"cost_false_positive": 1, "cost_false_negative": -1}, "ZeroDivisionError"),
-        ({"ties": "random", "random_state": -1}, "random_state is -1"),
         ({"randomize": 1}, "randomize is 1"),
         ({"group_estimator": 3}, "it has a `group_estimator`"),
     ],
@@ -200,6 +199,20 @@ def test_settings_of_a_rule_that_decide_are_checked(rule, path, change, message)
     write(path, content, tensors)
     with pytest.raises(ValueError, match=message):
         load_model(path)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32, 1.5, None])
+def test_the_seed_of_numbers_is_a_count(rule, path, seed):
+    content, tensors = stored(rule)
+    content["model"]["settings"]["ties"] = "random"
+    content["model"]["fitted"]["seed_"] = seed
+    write(path, content, tensors)
+    with pytest.raises(ValueError, match="random_state is"):
+        load_model(path)
+    # Files before had the setting alone.
+    del content["model"]["fitted"]["seed_"]
+    write(path, content, tensors)
+    assert load_model(path).seed_ == 0
 
 
 @pytest.mark.parametrize("name", ["absent", 3, -1, True, None, ["p"]])

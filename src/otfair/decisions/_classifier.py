@@ -34,11 +34,10 @@ from otfair.decisions._groups import Block
 from otfair.decisions._limits import Family
 from otfair.decisions._margin import Promise, errors, keep_promise
 from otfair.decisions._mixing import rule_of
+from otfair.decisions._numbers import jitter, number_of, seed_of
 from otfair.decisions._path import Judges, draw_path, is_by_ratio, path_of
 from otfair.decisions._people import (
     folds_of,
-    jitter,
-    number_of,
     read_weight,
     read_X,
     see_crowds,
@@ -115,8 +114,9 @@ class FairDecisions(
         Whether people may be spread over several rules, where one alone does not meet the limits,
         or not as well: equalized odds within a narrow limit, above all. A number made from a
         person's features tells their rule: the same person has the same answer always.
-    random_state : int, default=0
-        Seed of folds, of random ties, and of the numbers that spread people over rules.
+    random_state : int, RandomState or None, default=0
+        Seed of folds, of random ties, and of the numbers that spread people over rules. What was
+        drawn at `fit` stays.
     n_jobs : int, default=None
         Folds trained at a time, as in joblib.
 
@@ -164,7 +164,7 @@ class FairDecisions(
     _fitted = (
         "classes_", "duals_", "rows_", "blocks_", "groups_", "limits_met_", "confidence_",
         "accuracy_", "accuracy_before_", "n_missing_sensitive_", "n_features_in_",
-        "feature_names_in_", "calibration_", "shares_",
+        "feature_names_in_", "calibration_", "shares_", "seed_",
     )  # fmt: skip
     _nested = ("estimator_", "encoder_", "group_models_")
     _stored_types: ClassVar = {
@@ -274,8 +274,8 @@ class FairDecisions(
         )
         for name in ("encoder_", "group_models_", "calibration_", "shares_"):  # of an earlier fit
             self.__dict__.pop(name, None)
-        self.classes_, self.rows_ = classes, rows
-        folds = folds_of(self.cv, labels, values, self.random_state)
+        self.classes_, self.rows_, self.seed_ = classes, rows, seed_of(self.random_state)
+        folds = folds_of(self.cv, labels, values, self.seed_)
         scores = self._cross_fit(X, np.asarray(target), folds, fit_params)
         own = scores
         self.blocks_: list[Block] = []
@@ -298,7 +298,8 @@ class FairDecisions(
                 delattr(self, name)
         shares = np.array([row.share for row in rows])
         gain = self._gain(X, scores)
-        tuning = self._judges_of(X, gain, expected, values / shares, weight, labels)
+        number = number_of(X, self.seed_) if self.randomize else None
+        tuning = self._judges_of(gain, expected, values / shares, weight, labels, number)
         sample = tuning.sample
         promise = self._tune(sample, families)
         self.duals_ = promise.rule.duals / shares
@@ -316,7 +317,7 @@ class FairDecisions(
         self.accuracy_ = tuning.cost(promise.rule, families)["accuracy"]
         self.accuracy_before_ = accuracy(sample, before, labels, threshold_of(self))
         told_apart = self.ties == "random" or self.randomize
-        chances = None if told_apart else partial(jitter, X, self.random_state)
+        chances = None if told_apart else partial(jitter, X, self.seed_)
         warn(sample, promise, self.groups_, missed, self.confidence, chances)
         return self
 
@@ -502,7 +503,7 @@ class FairDecisions(
         gain, expected = self._seen(X, sensitive)
         if not hasattr(self, "shares_"):
             return np.asarray(gain - expected @ self.duals_)
-        own = self.duals_[rule_of(self.shares_, number_of(X, self.random_state))]  # (n, d)
+        own = self.duals_[rule_of(self.shares_, number_of(X, self.seed_))]  # (n, d)
         return np.asarray(gain - (expected * own).sum(axis=1))
 
     def _tune(self, sample: Sample, families: list[Family]) -> Promise:
@@ -543,20 +544,21 @@ class FairDecisions(
             if (own := place.get(row.name)) is not None:
                 observed[:, c] = values[:, own] / rows[own].share
         gain, expected = self._seen(X, sensitive)
-        return self._judges_of(X, gain, expected, observed, weight, labels)
+        spread = self._tuning.sample.number is not None
+        number = number_of(X, self.seed_) if spread else None
+        return self._judges_of(gain, expected, observed, weight, labels, number)
 
     def _judges_of(
         self,
-        X: Array,
         gain: np.ndarray,
         expected: np.ndarray,
         observed: np.ndarray,
         weight: np.ndarray,
         labels: np.ndarray,
+        number: np.ndarray | None,
     ) -> Judges:
         shares = np.array([row.share for row in self.rows_])
         soft = self.target == "scores"
-        number = number_of(X, self.random_state) if self.randomize else None
         sample = Sample(gain, expected / shares, observed, weight, soft, number=number)
         return Judges(sample, labels, threshold_of(self))
 

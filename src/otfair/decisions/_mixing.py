@@ -76,16 +76,11 @@ class Mixing:
                 self.add(part * prices + (1 - part) * mean)
 
     def best(self, limits: Inequalities) -> tuple[Mix, np.ndarray]:
-        """Return the best shares of all rules, and the rates if shares are met in every group."""
-        shares, _, _ = self._solve(limits)
-        shares = np.maximum(shares, 0.0) / np.maximum(shares, 0.0).sum()
-        return Mix(np.array(self.duals), shares), shares @ np.array(self.rates)
-
-    def used(self, limits: Inequalities) -> Mixing:
-        """Return the rules that the best mixture has."""
+        """Return the best mixture, and its rates if shares are met in every group."""
         shares, _, _ = self._solve(limits)
         kept = np.flatnonzero(shares > LEAST)
-        return Mixing(self.sample, [self.duals[k] for k in kept])
+        shares = shares[kept] / shares[kept].sum()
+        return Mix(np.array(self.duals)[kept], shares), shares @ np.array(self.rates)[kept]
 
     def _solve(self, limits: Inequalities) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the shares, the prices of rows, and what a rule is worth at them."""

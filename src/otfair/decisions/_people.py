@@ -1,4 +1,4 @@
-"""People in parts: folds, some rows of any table, and a number for each person."""
+"""People in parts: folds, some rows of any table, and crowds of people who are alike."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.validation import _check_sample_weight
 
-from otfair._io.arrays import Array
 from otfair._io.quiet import without
-from otfair.tables import to_frame
 
-JITTER = 1e-6  # of a score, by which ties are broken
 CROWD = 20  # people who are alike
 NEARLY = 0.05  # of scores, that they may differ by in folds
 PREFIT_FOLDS = 5  # of the model of groups, where the classifier has none
@@ -98,22 +95,3 @@ def see_crowds(
         np.where(crowd, final[:, 0], scores),
         np.where(crowd[:, None], final[:, 1:], expected),
     )
-
-
-def jitter(X: Array, seed: int) -> np.ndarray:
-    """Return a small number for each person, made from their features."""
-    return np.asarray(JITTER * (_number(X, f"{int(seed):016d}"[-16:]) - 0.5))
-
-
-def number_of(X: Array, seed: int) -> np.ndarray:
-    """Return a number in [0, 1) for each person, made from their features, (n,)."""
-    return _number(X, f"rules{int(seed):011d}"[:16])
-
-
-def _number(X: Array, key: str) -> np.ndarray:
-    """Return a hash of each person's features under a key of 16 characters, in [0, 1)."""
-    frame = to_frame(X, "X", "x").apply(
-        lambda c: c.astype(np.float64) if pd.api.types.is_numeric_dtype(c) else c.astype(str)
-    )
-    hashed = pd.util.hash_pandas_object(frame, index=False, hash_key=key).to_numpy()
-    return np.asarray(hashed / 2.0**64)

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from otfair._io.settings import as_real, check_real, check_seed, check_whole, shown
 
 LIMITS = ("max_difference", "min_ratio", "min_rate")
@@ -49,7 +51,7 @@ def check_settings(estimator: Any) -> None:
         )
     if estimator.confidence is not None:
         check_real("confidence", estimator.confidence, 1e-9, 1 - 1e-9, hint=" Or pass None.")
-    if not isinstance(estimator.randomize, bool):
+    if not isinstance(estimator.randomize, bool | np.bool_):
         raise ValueError(f"`randomize` must be True or False; received {estimator.randomize!r}.")
     if estimator.randomize and estimator.target == "scores":
         raise ValueError(

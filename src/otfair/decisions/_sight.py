@@ -18,7 +18,8 @@ from otfair._io.arrays import Array
 from otfair.decisions import _groups
 from otfair.decisions._calibration import calibrated
 from otfair.decisions._groups import Block
-from otfair.decisions._people import Folds, jitter, read_X, take
+from otfair.decisions._numbers import jitter
+from otfair.decisions._people import Folds, read_X, take
 from otfair.decisions._rows import Row, known_values
 from otfair.decisions._settings import threshold_of
 from otfair.notions import as_encoded, as_notion
@@ -36,13 +37,13 @@ class SeesPeople:
     use_sensitive: bool
     ties: str
     target: str
-    random_state: int
     n_jobs: int | None
     __sklearn_tags__: Callable[..., Any]
     # Fitted.
     classes_: np.ndarray
     estimator_: Any
     rows_: list[Row]
+    seed_: int
     blocks_: list[Block]
     group_models_: list[Any]
     encoder_: TableEncoder
@@ -129,7 +130,7 @@ class SeesPeople:
 
     def _gain(self, X: Array, scores: np.ndarray) -> np.ndarray:
         gain = scores if self.target == "scores" else scores - threshold_of(self)
-        return gain + jitter(X, self.random_state) if self.ties == "random" else gain
+        return gain + jitter(X, self.seed_) if self.ties == "random" else gain
 
     def _scores(self, model: Any, X: Array) -> np.ndarray:
         """Return the scores of the positive class."""

@@ -73,10 +73,11 @@ def check_loaded(model: Any) -> None:
         require(getattr(model, name) in values, f"{name} is {brief(getattr(model, name))}")
     for name in ("use_sensitive", "randomize"):
         require(type(getattr(model, name)) is bool, f"{name} is {brief(getattr(model, name))}")
-    seed = model.random_state
-    sound = is_count(seed) and 0 <= seed <= LARGEST_SEED
     drawn = model.ties != "together" or hasattr(model, "shares_")
-    require(sound or not drawn, f"random_state is {brief(seed)}")
+    if drawn:
+        seed = getattr(model, "seed_", model.random_state)  # which files before had alone
+        require(is_count(seed) and 0 <= seed <= LARGEST_SEED, f"random_state is {brief(seed)}")
+        model.seed_ = seed
     require(0 < threshold_of(model) < 1, "its threshold is not between 0 and 1")
     if model.use_sensitive:
         require(hasattr(model, "calibration_"), "calibration_ is missing")

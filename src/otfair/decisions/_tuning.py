@@ -4,7 +4,7 @@ Maths: docs/decisions.md, section "Limits on observed rates". The linear program
 gives the first rule, with its limits moved by what is observed less what is predicted. From there a
 smooth program of observed rates is solved, with decisions ever less smooth; what whole decisions
 then differ by moves its limits in turn. Where people may be spread over several rules
-(`_mixing.py`), that is tried first.
+(`_mixing.py`), that is done where one rule does not do as well.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import count, islice
 import numpy as np
 
 from otfair.decisions._limits import Family, Inequalities, excess, inequalities
-from otfair.decisions._mixing import Mix, Mixing
+from otfair.decisions._mixing import LEAST, Mix, Mixing
 from otfair.decisions._program import decide, project
 from otfair.decisions._smooth import PRICE, Sample, polish, smoothed
 
@@ -32,6 +32,7 @@ MOST = 20_000  # people near the boundary, by whom limits must be met
 REACH = 0.1  # of prices tried near the best, in scores
 DRAWN, DRAWS = 4e7, (30, 400)  # numbers looked at in all, and rules tried
 HELPS = 0.002  # of the gain, that another rule must have more
+SHARED = 300  # shares tried near the best mixture, where it misses the limits
 TOLERANCE = 1e-9  # by which limits may be missed
 
 
@@ -100,12 +101,6 @@ def tune(
         return rules[0]
     if start is None and (some := some_people(sample)) is not sample:
         start = tune(some, families, margin)
-    spread: Rule | None = None
-    if sample.number is not None:
-        known = [] if start is None or start.mix is None else list(start.mix.duals)
-        spread = _spread(rules[0], Mixing(sample, [zero, *known]), judged, limits)
-        if spread.met and spread.useful:
-            return spread
     programs = _programs(sample, limits, judged, rules[0])
 
     def narrowed(now: Rule, widths: Sequence[float]) -> Iterator[Rule]:
@@ -139,7 +134,14 @@ def tune(
     if start is None and not sample.soft:
         scale = sample.scale * limits(best, zero).limited
         best = _nearby(best, judged, scale, sample.predicted.size)
-    return best if spread is None else spread.better(best)
+    if sample.number is None:
+        return best
+    known = start.mix.duals if start is not None and start.mix is not None else ()
+    columns = [*(rule.duals for rule in (*rules, best)), *known]
+    spread = _spread(rules[0], Mixing(sample, columns), judged, limits)
+    # Several rules are for where they help.
+    alike = spread.value <= best.value + HELPS * abs(best.value)
+    return best if best.met and alike else spread.better(best)
 
 
 def _spread(
@@ -149,19 +151,43 @@ def _spread(
     limits: Callable[[Rule, np.ndarray, float], Inequalities],
 ) -> Rule:
     """Return the best rules to spread people over that were found."""
-    shift, drawn = np.zeros_like(rule.rates), 0.0
-    mixing.extend(limits(rule, shift, drawn))
-    mixing = mixing.used(limits(rule, shift, drawn))
+    zero = np.zeros_like(rule.rates)
+    mixing.extend(limits(rule, zero, 0.0))
+    first, _ = mixing.best(limits(rule, zero, 0.0))
     found: list[Rule] = []
-    for step in range(2 * STEPS):
-        mix, expected = mixing.best(limits(rule, shift, drawn))
-        found.append(judged(mix.shares @ mix.duals, mix))
-        if found[-1].strict:
+    # The rules of the first mixture alone, whose shares move little; where they can't, all of them.
+    for rules in (Mixing(mixing.sample, [*first.duals]), mixing):
+        shift, drawn = zero, 0.0
+        for step in range(2 * STEPS):
+            mix, expected = rules.best(limits(rule, shift, drawn))
+            found.append(judged(mix.shares @ mix.duals, mix))
+            if found[-1].strict:
+                return found[-1]
+            # The numbers of a group are not spread as evenly as shares say.
+            shift = found[-1].rates - expected
+            drawn += max(found[-1].excess, 0.0) / 2 if step >= STEPS else 0.0
+        best = reduce(lambda best, new: new.better(best), found)
+        if best.met:
+            return best
+    return _shared(best, judged)
+
+
+def _shared(best: Rule, judged: Callable[[np.ndarray, Mix], Rule]) -> Rule:
+    """Return the best of mixtures with shares near those given, drawn ever nearer unless better.
+
+    Where people are few, or have few numbers, no shift of the limits may tell how shares come out.
+    """
+    rng, reach = np.random.default_rng(0), REACH
+    for _ in range(SHARED):
+        if best.met or best.mix is None:
             break
-        # The numbers of a group are not spread as evenly as shares say.
-        shift = found[-1].rates - expected
-        drawn += max(found[-1].excess, 0.0) / 2 if step >= STEPS else 0.0
-    return reduce(lambda best, new: new.better(best), found)
+        near = best.mix.shares + reach * rng.standard_normal(len(best.mix.shares))
+        shares = np.maximum(near, LEAST) / np.maximum(near, LEAST).sum()
+        new = judged(best.duals, Mix(best.mix.duals, shares))
+        helps = new.better(best) is new
+        best = new if helps else best
+        reach = min(1.5 * reach, 0.5) if helps else max(0.95 * reach, 1e-4)
+    return best
 
 
 def _nearby(best: Rule, judged: Callable[[np.ndarray], Rule], scale: np.ndarray, size: int) -> Rule:
