@@ -162,6 +162,17 @@ def test_methods_of_a_panel_have_the_same_splits(results):
         np.testing.assert_allclose(line.get_ydata()[1:], aucs.sort_index() - free)
 
 
+def test_a_strength_that_some_splits_lack_is_not_drawn(results):
+    name, method = "Diabetes, gender: PDP", "norm"
+    alone = [r for r in results if r.run.split == 0 or r.run.method != method or r.run.alpha != 0.5]
+    points = []
+    for each in (results, alone):
+        drawn = draw_curves(to_frame(each), "full", "test").axes
+        (line,) = lines_of({a.get_title(): a for a in drawn}[name], method)
+        points.append(len(line.get_xdata()))
+    assert points[1] == points[0] - 1
+
+
 def test_a_split_whose_unfair_model_is_almost_fair_does_not_decide_the_share():
     own = pd.DataFrame({"split": [0, 1, 2], "alpha": 0.5, "x": [0.1, 0.2, 0.1], "y": 0.8})
     free = pd.DataFrame({"x": [0.4, 0.4, 1e-6], "y": 0.9}, index=[0, 1, 2])

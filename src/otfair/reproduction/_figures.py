@@ -96,13 +96,16 @@ def unequal(runs: pd.DataFrame) -> bool:
 def same_splits(runs: pd.DataFrame, notion: str, common: bool = False) -> pd.DataFrame:
     """Return the runs of methods on the splits they share: of all, or of those that have most.
 
-    A method that has half of the splits or fewer would cut short the others' curves.
+    A method that has half of the splits or fewer would cut short the others' curves. A strength
+    that was not run on all of the splits is left out: its mean would be of other people.
     """
     splits = _splits(runs, notion)
     most = 0 if common else max(map(len, splits.values())) / 2
     kept = {method: own for method, own in splits.items() if len(own) > most}
-    shared = runs["split"].isin(frozenset.intersection(*kept.values()))
-    return runs[shared & runs["method"].isin(list(kept))]
+    shared = frozenset.intersection(*kept.values())
+    runs = runs[runs["split"].isin(shared) & runs["method"].isin(list(kept))]
+    strength = [runs[name] for name in ("method", "notion", "alpha", "sweeps")]
+    return runs[runs["split"].groupby(strength).transform("nunique") == len(shared)]
 
 
 def _relative(own: pd.DataFrame, free: pd.DataFrame, x: str, y: str) -> pd.DataFrame:
