@@ -31,14 +31,14 @@ def people(n, seed, known=(2.0, 0.7)):
     return pd.DataFrame({"x": x, "z": rng.normal(size=n), "g": group}), y, group
 
 
-def sample_of(n=4000, seed=0, spread=True):
+def sample_of(n=4000, seed=0):
     """The same people as a rule that knows the group sees them, with scores that are right."""
     X, y, group = people(n, seed)
     h = 1 / (1 + np.exp(-2 * np.array([2.0, 0.7])[group] * X["x"].to_numpy()))
     observed = np.column_stack([(group == g) & (y == label) for g in (0, 1) for label in (0, 1)])
     share = observed.mean(0)
     chance = np.column_stack([(group == g) * p for g in (0, 1) for p in (1 - h, h)])
-    number = np.random.default_rng(seed + 1).random(n) if spread else None
+    number = np.random.default_rng(seed + 1).random(n)
     return Sample(h - 0.5, chance / share, observed / share, np.ones(n), number=number)
 
 

@@ -46,7 +46,7 @@ class Rule:
     excess: float  # by how much limits are missed; at most 0 where they are met
     met: bool  # whether limits are met, as nearly as whole people can
     useful: bool  # whether it gains more than one decision for all
-    mix: Mix | None = None  # the rules that people are spread over; `duals` are those of one
+    mix: Mix | None = None  # rules that people are spread over; `duals` are then their mean
 
     def outcome(self, sample: Sample) -> np.ndarray:
         """Return the decisions about people, 0 or 1, or their scores, (n,)."""
