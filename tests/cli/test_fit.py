@@ -581,6 +581,20 @@ def test_decisions_of_a_fair_model_of_trees_by_several_attributes(tmp_path):
     }
 
 
+@pytest.mark.parametrize("model", ["logistic", "xgboost"])
+def test_a_model_is_trained_again_for_its_decisions(tmp_path, model):
+    table = write(loans(1500)[["income", "debt_ratio", "granted", "sex"]], tmp_path / "loans.csv")
+    base = ("fit", table, "--label", "granted", "--sensitive", "sex", "--max-difference", 0.05)
+    base += ("--model", model, "--confidence", 0, *QUICK)
+    said = otfair(*base, "--retrain", "-o", tmp_path / "m", "--json")
+    assert said.code in (0, 4), said
+    rule = load_model(tmp_path / "m" / "model.safetensors")
+    assert rule.retrain
+    said = otfair(*base, "--retrain", "--use-sensitive", "-o", tmp_path / "n")
+    assert said.code == 2
+    assert "--use-sensitive and --retrain do not go together" in said.err
+
+
 def test_weights_count(tmp_path):
     frame = loans(400)[["income", "debt_ratio", "granted", "sex"]]
     frame["w"] = 2
@@ -627,6 +641,7 @@ def test_options_of_decisions_need_a_limit(tmp_path):
     base = ("fit", table, "--label", "granted", "--sensitive", "sex", "--alpha", 0.5)
     for option in (
         ["--ties", "random"], ["--use-sensitive"], ["--threshold", 0.3], ["--randomize"],
+        ["--retrain"],
     ):  # fmt: skip
         said = otfair(*base, *option, "-o", tmp_path / "m")
         assert said.code == 2

@@ -190,6 +190,7 @@ def test_steps_that_do_not_fit_one_another_are_refused(data, pipeline, path):
         ({"threshold": "x"}, "could not convert string"),
         ({"cost_false_positive": 1, "cost_false_negative": -1}, "ZeroDivisionError"),
         ({"randomize": 1}, "randomize is 1"),
+        ({"retrain": 1}, "retrain is 1"),
         ({"group_estimator": 3}, "it has a `group_estimator`"),
     ],
 )

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import config_context
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
@@ -82,6 +83,23 @@ def test_a_loaded_rule_decides_the_same_bit_for_bit(data, path, settings):
         assert loaded.estimator[-1].get_params() == fair.estimator[-1].get_params()
         with pytest.raises(ValueError, match="a path needs the people of `fit`"):
             loaded.path()
+
+
+def test_a_classifier_that_was_trained_again_is_in_the_file(data, path, monkeypatch):
+    monkeypatch.setattr("otfair.decisions._classifier.is_worse", lambda *_: False)
+    fair = fitted(data, line(), max_difference=0.02, retrain=True)
+    fair.save(path)
+    loaded = load_model(path)
+    assert_same_rule(fair, loaded, data.X[FEW])
+    np.testing.assert_array_equal(loaded.prices_, fair.prices_)
+    del fair.retrained_
+    with pytest.raises(NotFittedError, match="prices_ is alone"):
+        fair.save(path)
+    foreign = fitted(
+        data, make_pipeline(TableEncoder(), LogisticRegression()), max_difference=0.02, retrain=True
+    )
+    with pytest.raises(ValueError, match="a file can't hold its `retrained_`"):
+        foreign.save(path)
 
 
 @pytest.mark.parametrize("booster", ["xgboost", "lightgbm"])

@@ -38,6 +38,8 @@ def make_rule(options: argparse.Namespace, task: Task, classifier: Any, many: in
         )
     if options.use_sensitive and len(task.control.columns):
         raise UsageError("--use-sensitive and --control do not go together")
+    if options.use_sensitive and options.retrain:
+        raise UsageError("--use-sensitive and --retrain do not go together")
     if isinstance(classifier, OTFClassifier):
         with config_context(enable_metadata_routing=True):
             classifier.set_fit_request(sensitive_features=True, sample_weight=True)
@@ -54,6 +56,7 @@ def make_rule(options: argparse.Namespace, task: Task, classifier: Any, many: in
         use_sensitive=options.use_sensitive,
         ties=options.ties,
         randomize=options.randomize,
+        retrain=options.retrain,
         random_state=options.seed,
     )
 

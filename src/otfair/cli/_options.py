@@ -22,6 +22,7 @@ REPORTS = (".html", ".htm", ".pdf", ".json")  # what an audit is written as
 OF_DECISIONS = (  # options that mean nothing without a limit, and their defaults
     ("threshold", None), ("cost_false_positive", None), ("cost_false_negative", None),
     ("ties", "together"), ("use_sensitive", False), ("randomize", False),
+    ("retrain", False),
 )  # fmt: skip
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk is full, or what one may have of it
 

@@ -7,6 +7,7 @@ new people (`_margin.py`).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -44,6 +45,7 @@ from otfair.decisions._people import (
     with_mean_one,
 )
 from otfair.decisions._report import GroupRate, accuracy, check_final, missed_by, rates_of, warn
+from otfair.decisions._retraining import is_worse, weighed, worth
 from otfair.decisions._rows import Limit, Row, families_of, read_rows
 from otfair.decisions._settings import check_settings, threshold_of
 from otfair.decisions._sight import SeesPeople
@@ -55,6 +57,10 @@ from otfair.tables import same_people, two_classes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+# What `fit` sets in some cases only.
+OPTIONAL = ("encoder_", "group_models_", "calibration_", "shares_", "retrained_", "prices_")
 
 
 class FairDecisions(
@@ -114,6 +120,11 @@ class FairDecisions(
         Whether people may be spread over several rules, where one alone does not meet the limits,
         or not as well: equalized odds within a narrow limit, above all. A number made from a
         person's features tells their rule: the same person has the same answer always.
+    retrain : bool, default=False
+        Whether the classifier is trained a second time, for the decisions that are worth making
+        at the prices of the limits. That may help models that are too simple for their table, such
+        as logistic regression, within limits on rates. `fit` takes about twice as long, and the
+        estimator must take `sample_weight`.
     random_state : int, RandomState or None, default=0
         Seed of folds, of random ties, and of the numbers that spread people over rules. What was
         drawn at `fit` stays.
@@ -130,6 +141,8 @@ class FairDecisions(
         The price of each row, in scores; 0 where a limit costs nothing.
     shares_ : ndarray of shape (n_rules,)
         The share of people that each rule decides about, where they are spread over several.
+    retrained_ : classifier
+        The classifier that was trained a second time, where its decisions are no worse.
     names_ : list of str
         Names of the rows, such as ``"sex=Female | y=1"``.
     limits_met_ : bool
@@ -164,9 +177,9 @@ class FairDecisions(
     _fitted = (
         "classes_", "duals_", "rows_", "blocks_", "groups_", "limits_met_", "confidence_",
         "accuracy_", "accuracy_before_", "n_missing_sensitive_", "n_features_in_",
-        "feature_names_in_", "calibration_", "shares_", "seed_",
+        "feature_names_in_", "calibration_", "shares_", "seed_", "prices_",
     )  # fmt: skip
-    _nested = ("estimator_", "encoder_", "group_models_")
+    _nested = ("estimator_", "encoder_", "group_models_", "retrained_")
     _stored_types: ClassVar = {
         **STORED_NOTIONS, "Row": Row, "Block": Block, "GroupRate": GroupRate,
     }  # fmt: skip
@@ -190,6 +203,7 @@ class FairDecisions(
         ties: str = "together",
         target: str = "decisions",
         randomize: bool = False,
+        retrain: bool = False,
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -209,6 +223,7 @@ class FairDecisions(
         self.ties = ties
         self.target = target
         self.randomize = randomize
+        self.retrain = retrain
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -269,17 +284,19 @@ class FairDecisions(
                 f"{type(self.estimator).__name__} has no `predict_proba`, which scores are taken "
                 "from; wrap it in scikit-learn's `CalibratedClassifierCV`."
             )
-        fit_params = self._fit_params(
-            sensitive_features, None if sample_weight is None else given, params
-        )
-        for name in ("encoder_", "group_models_", "calibration_", "shares_"):  # of an earlier fit
+        routed = partial(self._fit_params, sensitive_features, params)
+        fit_params = routed(None if sample_weight is None else given)
+        if self.retrain:
+            weighed(self.estimator, routed, given)  # raises before anything is trained
+        for name in OPTIONAL:  # of an earlier fit
             self.__dict__.pop(name, None)
         self.classes_, self.rows_, self.seed_ = classes, rows, seed_of(self.random_state)
         folds = folds_of(self.cv, labels, values, self.seed_)
-        scores = self._cross_fit(X, np.asarray(target), folds, fit_params)
+        self.estimator_, scores = self._cross_fit(X, np.asarray(target), folds, fit_params)
         own = scores
         self.blocks_: list[Block] = []
         final: np.ndarray | None = None  # rows that people are expected to have by final models
+        said = np.empty((len(labels), 0))  # scores and such rows, as new people would be seen
         if self.use_sensitive:
             member = self._known(sensitive_features, own)
             self.calibration_ = learn_calibration(labels, own, member, weight * known)
@@ -297,17 +314,38 @@ class FairDecisions(
             elif hasattr(self, name):
                 delattr(self, name)
         shares = np.array([row.share for row in rows])
-        gain = self._gain(X, scores)
         number = number_of(X, self.seed_) if self.randomize else None
-        tuning = self._judges_of(gain, expected, values / shares, weight, labels, number)
+        judges = partial(
+            self._judges_of, expected=expected, observed=values / shares, weight=weight,
+            labels=labels, number=number,
+        )  # fmt: skip
+        tuning = judges(self._gain(X, scores))
+        promise = self._tune(tuning.sample, families)
+        chances: np.ndarray | None = None  # that decisions are worth making, where trained for that
+        if self.retrain and promise.rule.duals.any():
+            self.prices_ = promise.rule.duals / shares
+            value = worth(labels, values, self.prices_, threshold_of(self))
+            self.retrained_, chances = self._cross_fit_again(X, value, given, routed, folds, said)
+        if chances is not None:
+            second = judges(self._gain(X, scores, expected, chances))
+            tried = self._tune(second.sample, families)
+            if is_worse(second, tried, tuning, promise):
+                chances = None
+            else:
+                tuning, promise = second, tried
+        if chances is None:
+            for name in ("retrained_", "prices_"):
+                self.__dict__.pop(name, None)
         sample = tuning.sample
-        promise = self._tune(sample, families)
         self.duals_ = promise.rule.duals / shares
         if (mix := promise.rule.mix) is not None:
             self.duals_, self.shares_ = mix.duals / shares, mix.shares
         missed = missed_by(sample, promise, families)
         if final is not None and missed[0] == 0:
-            promise = check_final(sample, final / shares, promise, families)
+            seen = replace(
+                sample, gain=self._gain(X, scores, final, chances), predicted=final / shares
+            )
+            promise = check_final(sample, seen, promise, families)
         self.limits_met_ = missed[0] == 0
         self.confidence_ = float(promise.confidence)
         before = own if sample.soft else (own > threshold_of(self)).astype(np.float64)
@@ -317,8 +355,8 @@ class FairDecisions(
         self.accuracy_ = tuning.cost(promise.rule, families)["accuracy"]
         self.accuracy_before_ = accuracy(sample, before, labels, threshold_of(self))
         told_apart = self.ties == "random" or self.randomize
-        chances = None if told_apart else partial(jitter, X, self.seed_)
-        warn(sample, promise, self.groups_, missed, self.confidence, chances)
+        apart = None if told_apart else partial(jitter, X, self.seed_)
+        warn(sample, promise, self.groups_, missed, self.confidence, apart)
         return self
 
     def predict(self, X: Array, sensitive_features: Array = None) -> np.ndarray:
@@ -478,7 +516,7 @@ class FairDecisions(
         return [row.name for row in self.rows_]
 
     def _fit_params(
-        self, sensitive: Array, weight: Array, params: dict[str, Any]
+        self, sensitive: Array, params: dict[str, Any], weight: Array
     ) -> dict[str, Any]:
         """Return what the estimator's `fit` is given besides X and y."""
         own = {"sensitive_features": sensitive, "sample_weight": weight}

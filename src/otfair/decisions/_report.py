@@ -110,16 +110,16 @@ def missed_by(
 
 
 def check_final(
-    sample: Sample, final: np.ndarray, promise: Promise, families: Sequence[Family]
+    sample: Sample, final: Sample, promise: Promise, families: Sequence[Family]
 ) -> Promise:
-    """Take a promise back where the final models of groups, (n, d), decide quite otherwise.
+    """Take a promise back where people are decided quite otherwise as final models see them.
 
     Models that know these people's groups by heart tell nothing of new people.
     """
-    off, off_in_folds = (np.abs(sample.observed - e).mean() for e in (final, sample.predicted))
+    off, off_in_folds = (np.abs(s.observed - s.predicted).mean() for s in (final, sample))
     if off < BY_HEART * off_in_folds:
         return promise
-    by, family = missed_by(replace(sample, predicted=final), promise, families, errors=DOUBT)
+    by, family = missed_by(final, promise, families, errors=DOUBT)
     if by == 0:
         return promise
     text = (

@@ -51,11 +51,27 @@ def check_settings(estimator: Any) -> None:
         )
     if estimator.confidence is not None:
         check_real("confidence", estimator.confidence, 1e-9, 1 - 1e-9, hint=" Or pass None.")
-    if not isinstance(estimator.randomize, bool | np.bool_):
-        raise ValueError(f"`randomize` must be True or False; received {estimator.randomize!r}.")
+    for name in ("randomize", "retrain"):
+        if not isinstance(value := getattr(estimator, name), bool | np.bool_):
+            raise ValueError(f"`{name}` must be True or False; received {value!r}.")
     if estimator.randomize and estimator.target == "scores":
         raise ValueError(
             '`randomize=True` spreads decisions over rules; with `target="scores"` there is one.'
         )
+    if estimator.retrain:
+        _check_retrain(estimator)
     check_real("new_people", estimator.new_people, 1e-100)
     check_seed(estimator.random_state)
+
+
+def _check_retrain(estimator: Any) -> None:
+    """Raise where a classifier that is trained again has no part in what is asked for."""
+    if estimator.target == "scores":
+        other, why = 'target="scores"', "scores have no decisions to be trained for"
+    elif estimator.use_sensitive:
+        other, why = "use_sensitive=True", "a rule that knows the group has exact prices"
+    elif isinstance(estimator.cv, str) and estimator.cv == "prefit":
+        other, why = 'cv="prefit"', "a classifier that is kept as it is can't be trained"
+    else:
+        return
+    raise ValueError(f"`retrain=True` and `{other}` do not go together: {why}. Leave one out.")

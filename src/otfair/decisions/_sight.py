@@ -19,7 +19,8 @@ from otfair.decisions import _groups
 from otfair.decisions._calibration import calibrated
 from otfair.decisions._groups import Block
 from otfair.decisions._numbers import jitter
-from otfair.decisions._people import Folds, read_X, take
+from otfair.decisions._people import Folds, read_X, see_crowds, take, with_mean_one
+from otfair.decisions._retraining import gains, weighed
 from otfair.decisions._rows import Row, known_values
 from otfair.decisions._settings import threshold_of
 from otfair.notions import as_encoded, as_notion
@@ -48,15 +49,16 @@ class SeesPeople:
     group_models_: list[Any]
     encoder_: TableEncoder
     calibration_: np.ndarray
+    retrained_: Any
+    prices_: np.ndarray
 
     def _cross_fit(
         self, X: Array, y: np.ndarray, folds: Folds, params: dict[str, Any]
-    ) -> np.ndarray:
-        """Set `estimator_`; return the scores of people by a classifier that has not seen them."""
+    ) -> tuple[Any, np.ndarray]:
+        """Return the classifier, and the scores of people by one that has not seen them."""
         if isinstance(self.cv, str) and self.cv == "prefit":
             check_is_fitted(self.estimator)
-            self.estimator_ = self.estimator
-            return self._scores(self.estimator_, X)
+            return self.estimator, self._scores(self.estimator, X)
 
         def trained(rows: np.ndarray | None) -> Any:
             some = {n: v if rows is None else take(v, rows) for n, v in params.items()}
@@ -64,7 +66,7 @@ class SeesPeople:
             return clone(self.estimator).fit(*data, **some)
 
         parts = [train for train, _ in folds]
-        *models, self.estimator_ = Parallel(n_jobs=self.n_jobs)(
+        *models, last = Parallel(n_jobs=self.n_jobs)(
             delayed(trained)(rows) for rows in [*parts, None]
         )
         scores = np.full(len(y), np.nan)
@@ -72,7 +74,29 @@ class SeesPeople:
             scores[test] = self._scores(model, take(X, test))
         if np.isnan(scores).any():
             raise ValueError("`cv` must put every person into one test part.")
-        return scores
+        return last, scores
+
+    def _cross_fit_again(
+        self,
+        X: Array,
+        value: np.ndarray,
+        weight: np.ndarray,
+        routed: Callable[[np.ndarray], dict[str, Any]],
+        folds: Folds,
+        said: np.ndarray,
+    ) -> tuple[Any, np.ndarray | None]:
+        """Train for the sign of what decisions are worth, (n,); return it, and people's chances.
+
+        None where decisions of one sign only are left. `said` is what the final models say of
+        people, by which crowds are found.
+        """
+        signs = self.classes_[(value > 0).astype(int)]
+        params = weighed(self.estimator, routed, with_mean_one(weight * np.abs(value)))
+        if any(len(np.unique(signs[train])) < 2 for train, _ in folds):
+            return None, None
+        model, chances = self._cross_fit(X, signs, folds, params)
+        final = np.column_stack([self._scores(model, X), said])
+        return model, see_crowds(final, chances, said)[0]
 
     def _cross_fit_groups(
         self, X: Array, values: np.ndarray, weight: np.ndarray, folds: Folds, scores: np.ndarray
@@ -126,10 +150,22 @@ class SeesPeople:
         if self.use_sensitive:
             scores = calibrated(scores, self._known(sensitive, scores), self.calibration_)
             return self._gain(X, scores), self._known(sensitive, scores)
-        return self._gain(X, scores), self._expected(X, scores)
+        expected = self._expected(X, scores)
+        again = hasattr(self, "retrained_")
+        chances = self._scores(self.retrained_, X) if again else None
+        return self._gain(X, scores, expected, chances), expected
 
-    def _gain(self, X: Array, scores: np.ndarray) -> np.ndarray:
+    def _gain(
+        self,
+        X: Array,
+        scores: np.ndarray,
+        expected: np.ndarray | None = None,
+        chances: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return what decisions gain, by scores, or by chances that they are worth making."""
         gain = scores if self.target == "scores" else scores - threshold_of(self)
+        if chances is not None and expected is not None:
+            gain = gains(chances, scores, expected, self.prices_, threshold_of(self))
         return gain + jitter(X, self.seed_) if self.ties == "random" else gain
 
     def _scores(self, model: Any, X: Array) -> np.ndarray:

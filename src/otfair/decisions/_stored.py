@@ -59,19 +59,24 @@ def check_stored(state: Any) -> None:
         width = sum(len(column.mean) for column in encoder.columns_)
         for block in blocks:
             _check_block(block, len(rows), width)
-    classifier: Any = getattr(state, "estimator_", None)
-    if not isinstance(classifier, NotStored):
-        require(hasattr(classifier, "predict_proba"), "estimator_ can't predict")
-        _check_same(state, classifier, "estimator_")
-        same = np.array_equal(classifier.classes_, state.classes_)
-        require(same, "estimator_ has other classes")
+    again = [name for name in ("retrained_", "prices_") if hasattr(state, name)]
+    if again:
+        require(len(again) == 2, f"{again[0]} is alone")
+        check_shapes(state, prices_=(len(rows),))
+    for name in ("estimator_", *again[:1]):
+        classifier: Any = getattr(state, name, None)
+        if not isinstance(classifier, NotStored):
+            require(hasattr(classifier, "predict_proba"), f"{name} can't predict")
+            _check_same(state, classifier, name)
+            same = np.array_equal(classifier.classes_, state.classes_)
+            require(same, f"{name} has other classes")
 
 
 def check_loaded(model: Any) -> None:
     """Raise where settings, which decisions need, are not sound, or what they ask for is absent."""
     for name, values in KNOWN.items():
         require(getattr(model, name) in values, f"{name} is {brief(getattr(model, name))}")
-    for name in ("use_sensitive", "randomize"):
+    for name in ("use_sensitive", "randomize", "retrain"):
         require(type(getattr(model, name)) is bool, f"{name} is {brief(getattr(model, name))}")
     drawn = model.ties != "together" or hasattr(model, "shares_")
     if drawn:

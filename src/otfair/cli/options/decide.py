@@ -40,6 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     column("--score", required=True, metavar="COLUMN", help="scores, from 0 to 1")
     add_within(column)
     add_limits(parser)
+    parser.set_defaults(retrain=False)  # there is nothing to train
     add_notion(parser, control=True)
     add = parser.add_argument
     add("--confidence", type=unit, metavar="P", help="with which limits are to hold among as many "

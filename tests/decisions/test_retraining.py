@@ -1,0 +1,226 @@
+"""The classifier trained again at the prices of limits: what it learns, and as a user meets it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import config_context
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+
+from otfair import FairDecisions, OTFClassifier, TableEncoder, load_dataset
+from otfair.decisions._margin import Promise
+from otfair.decisions._path import Judges
+from otfair.decisions._retraining import gains, is_worse, worth
+from otfair.decisions._smooth import Sample
+from otfair.decisions._tuning import Rule
+
+
+def people(n, seed=0):
+    """Two features that count together, the second of which tells the group: no line is right."""
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, 2, n)
+    x = rng.normal(size=(n, 2)) + np.column_stack([np.zeros(n), 1.5 * group])
+    logit = 2 * x[:, 0] + 0.8 * x[:, 1] - 1.2 * x[:, 0] * x[:, 1]
+    y = (rng.random(n) < 1 / (1 + np.exp(-logit))).astype(int)
+    return pd.DataFrame(x, columns=["a", "b"]), y, group
+
+
+def fitted(n=12000, **settings):
+    X, y, group = people(n)
+    settings = {"max_difference": 0.05, "confidence": None} | settings
+    return FairDecisions(LogisticRegression(), **settings).fit(X, y, sensitive_features=group)
+
+
+def test_gains_are_the_scores_where_both_classifiers_are_right():
+    # Groups are known and labels have chances h, so E[a | x] and E|a| have closed forms.
+    rng = np.random.default_rng(0)
+    h, group, threshold = rng.random(50), rng.integers(0, 2, 50), 0.4
+    rows, prices = np.eye(2)[group], np.array([-0.2, 0.15])
+    up, down = (np.abs(worth(np.full(50, y), rows, prices, threshold)) for y in (1, 0))
+    signs = [worth(np.full(50, y), rows, prices, threshold) > 0 for y in (1, 0)]
+    assert signs[0].all()
+    assert not signs[1].any()
+    chances = h * up / (h * up + (1 - h) * down)  # what a classifier with these weights learns
+    np.testing.assert_allclose(gains(chances, h, rows, prices, threshold), h - threshold)
+
+
+def test_at_its_own_prices_the_rule_is_the_retrained_classifier():
+    fair = fitted(retrain=True)
+    X, _, _ = people(3000, seed=1)
+    fair.duals_ = fair.prices_
+    chances = fair.retrained_.predict_proba(X)[:, 1]
+    np.testing.assert_array_equal(fair.predict(X), chances > 0.5)
+
+
+def test_it_learns_signs_and_sizes_of_what_decisions_are_worth():
+    fair = fitted(retrain=True)
+    X, y, group = people(12000)
+    value = worth(y, np.eye(2)[group], fair.prices_, 0.5)
+    weight = np.abs(value) / np.abs(value).mean()
+    own = LogisticRegression().fit(X, value > 0, weight)
+    np.testing.assert_allclose(own.coef_, fair.retrained_.coef_, rtol=1e-6)
+
+
+def test_decisions_of_new_people_are_right_more_often_at_the_same_limit():
+    # A line is too simple for these people, and the best line depends on where it must divide them.
+    X, y, group = people(100_000, seed=2)
+    found = {}
+    for retrain in (False, True):
+        fair = fitted(20_000, retrain=retrain, max_difference=0.1)
+        decided = fair.predict(X)
+        assert fair.limits_met_
+        found[retrain] = np.ptp([decided[group == g].mean() for g in (0, 1)]), (decided == y).mean()
+    (gap, plain), (gap_again, again) = found.values()
+    assert gap_again == pytest.approx(gap, abs=0.003)
+    assert again > plain + 0.002
+
+
+def test_limits_that_cost_nothing_train_nothing_again():
+    fair = fitted(2000, retrain=True, max_difference=1.0)
+    assert not hasattr(fair, "retrained_")
+    assert not hasattr(fair, "prices_")
+
+
+def judged(outcome, labels, met=True, kept=True):
+    n = len(labels)
+    sample = Sample(2.0 * np.asarray(outcome) - 1, np.zeros((n, 1)), np.ones((n, 1)), np.ones(n))
+    none = np.zeros(1)
+    rule = Rule(none, none, 0.0, 0.0, met, True)
+    promise = Promise(rule, none, none, 0.9, np.array([kept]), none)
+    return Judges(sample, np.asarray(labels), 0.5), promise
+
+
+def test_a_rule_whose_decisions_are_worth_less_is_left():
+    labels = np.tile([0, 1], 50)
+    right = judged(labels, labels)
+    off = judged(np.where(np.arange(100) < 1, 1 - labels, labels), labels)
+    assert is_worse(*off, *right)
+    assert not is_worse(*right, *off)
+    assert not is_worse(*right, *right)
+    # Limits come first.
+    assert is_worse(*judged(labels, labels, met=False), *off)
+    assert is_worse(*judged(labels, labels, kept=False), *off)
+    assert not is_worse(*off, *judged(labels, labels, met=False))
+
+
+def test_a_worse_classifier_leaves_the_rule_as_it_was(monkeypatch):
+    plain = fitted(4000)
+    monkeypatch.setattr("otfair.decisions._classifier.is_worse", lambda *_: True)
+    fair = fitted(4000, retrain=True)
+    X, _, _ = people(500, seed=1)
+    np.testing.assert_array_equal(fair.decision_function(X), plain.decision_function(X))
+    assert fair.accuracy_ == plain.accuracy_
+    assert not hasattr(fair, "retrained_")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"notion": "equalized_odds"},
+        {"randomize": True},
+        {"ties": "random"},
+        {"confidence": 0.9, "max_difference": 0.1},
+        {"threshold": 0.3},
+        {"min_ratio": 0.9, "max_difference": None},
+    ],
+    ids=lambda v: "-".join(v),
+)
+@pytest.mark.filterwarnings("ignore::otfair.LimitWarning")
+def test_it_goes_with_other_settings(settings):
+    fair = fitted(3000, retrain=True, **settings)
+    X, y, group = people(3000)
+    assert fair.limits_met_
+    path = fair.path([0.2, 0.1], X, y, group) if "min_ratio" not in settings else fair.path([0.5])
+    assert path["met"].all()
+    own = fair.predict_proba(X)[:, 1]  # the classifier's own scores, as without
+    np.testing.assert_array_equal(own, fair.estimator_.predict_proba(X)[:, 1])
+
+
+def test_weights_are_those_of_copies():
+    X, y, group = people(1500)
+    twice = np.random.default_rng(3).integers(1, 3, 1500)
+    copies = np.repeat(np.arange(1500), twice)
+    # The same folds: people by their position, copies with those they are copies of.
+    fold = np.arange(1500) % 3
+    cv = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
+    cv_copies = [tuple(np.flatnonzero(np.isin(copies, part)) for part in parts) for parts in cv]
+    settings = {"max_difference": 0.03, "confidence": None, "retrain": True}
+    light = FairDecisions(LogisticRegression(tol=1e-10), cv=cv, **settings)
+    heavy = FairDecisions(LogisticRegression(tol=1e-10), cv=cv_copies, **settings)
+    light.fit(X, y, sensitive_features=group, sample_weight=twice)
+    heavy.fit(X.iloc[copies].reset_index(drop=True), y[copies], sensitive_features=group[copies])
+    # Weights are scaled to a mean of 1 in the second training, which a penalty feels a little.
+    np.testing.assert_allclose(light.prices_, heavy.prices_, atol=0.01)
+    np.testing.assert_allclose(light.retrained_.coef_, heavy.retrained_.coef_, rtol=0.02)
+
+
+def test_pipelines_take_weights_by_their_last_step(monkeypatch):
+    monkeypatch.setattr("otfair.decisions._classifier.is_worse", lambda *_: False)
+    data = load_dataset("synthetic", n=3000)
+    sex = data.sensitive_features["sex"]
+    settings = {"max_difference": 0.02, "confidence": None, "retrain": True, "cv": 3}
+    pipeline = make_pipeline(TableEncoder(), LogisticRegression())
+    fair = FairDecisions(pipeline, **settings).fit(data.X, data.y, sensitive_features=sex)
+    assert hasattr(fair, "retrained_")
+    with config_context(enable_metadata_routing=True):
+        asks = make_pipeline(
+            TableEncoder(), LogisticRegression().set_fit_request(sample_weight=True)
+        )
+        routed = FairDecisions(asks, **settings).fit(data.X, data.y, sensitive_features=sex)
+        # Where weights are routed, the encoder takes them for its means, too.
+        assert (routed.predict(data.X) == fair.predict(data.X)).mean() > 0.99
+        refuses = LogisticRegression().set_fit_request(sample_weight=False)
+        with pytest.raises(ValueError, match="does not ask for weights; call `set_fit_request"):
+            FairDecisions(refuses, **settings).fit(data.X, data.y, sensitive_features=sex)
+
+
+def test_errors_say_what_does_not_go():
+    X, y, group = people(200)
+    neighbours = make_pipeline(TableEncoder(), KNeighborsClassifier())
+    for model in (neighbours, neighbours[-1]):
+        fair = FairDecisions(model, max_difference=0.1, retrain=True)
+        with pytest.raises(ValueError, match="`fit` of KNeighborsClassifier takes no `sample_w"):
+            fair.fit(X, y, sensitive_features=group)
+    for settings in ({"target": "scores"}, {"use_sensitive": True}, {"cv": "prefit"}):
+        (name,) = settings
+        with pytest.raises(ValueError, match=rf"`retrain=True` and `{name}=.* do not go together"):
+            fitted(200, retrain=True, **settings)
+    with pytest.raises(ValueError, match="`retrain` must be True or False; received 1"):
+        fitted(200, retrain=1)
+
+
+def test_one_sign_in_a_fold_leaves_the_classifier_as_it_is(monkeypatch):
+    one = "otfair.decisions._classifier.worth"
+    monkeypatch.setattr(one, lambda labels, *_: np.ones(len(labels)))
+    fair = fitted(2000, retrain=True)
+    assert fair.limits_met_
+    assert not hasattr(fair, "retrained_")
+
+
+def test_a_second_fit_forgets_the_first():
+    fair = fitted(3000, retrain=True)
+    assert hasattr(fair, "retrained_")
+    X, y, group = people(3000)
+    fair.set_params(retrain=False).fit(X, y, sensitive_features=group)
+    assert not hasattr(fair, "retrained_")
+    np.testing.assert_array_equal(fair.predict(X), fitted(3000).predict(X))
+
+
+def test_missing_attributes_have_the_worth_of_their_label():
+    X, y, group = people(4000)
+    group = group.astype(object)
+    group[::5] = None
+    fair = FairDecisions(LogisticRegression(), max_difference=0.03, confidence=None, retrain=True)
+    fair.fit(X, y, sensitive_features=pd.Series(group))
+    assert fair.limits_met_
+    assert fair.n_missing_sensitive_ == 800
+
+
+def test_around_a_model_of_ours():
+    X, y, group = people(2000)
+    fair = FairDecisions(OTFClassifier(alpha=0.2), max_difference=0.03, confidence=None, cv=2)
+    fair.set_params(retrain=True).fit(X, y, sensitive_features=group)
+    assert fair.limits_met_
