@@ -402,7 +402,9 @@ def settings(method: str, notion: str, limits: Sequence[float]) -> list[float]:
     """Return the settings of a method that have a row each."""
     if method in SETTINGS:
         return list(SETTINGS[method])
-    return [0.0] if (method, notion) == ("thresholds", "equalized_odds") else list(limits)
+    if notion == "equalized_odds" and method in ("thresholds", "again"):
+        return [0.0] if method == "thresholds" else []  # a second training is for limits on rates
+    return list(limits)
 
 
 def run(chosen: argparse.Namespace) -> None:

@@ -13,7 +13,8 @@ from pages import filled
 
 ROOT = Path(__file__).parents[1]
 WORDS = 10  # lines of the summary, at most
-LATER = {"mixed", "mixed_attribute"}  # methods that are not run on every table
+SOME = {"mixed", "mixed_attribute"}  # methods that are not run on every table
+SEVERAL = {*SOME, "again"}  # methods for peers that decide by chance
 SPLITS = range(4)
 
 
@@ -61,12 +62,13 @@ def test_cells_are_means_of_the_runs(page, parts):
 
 
 def test_every_table_has_every_method(page):
-    runs, methods = page.data.decisions(), {"free", *page.data.METHODS} - LATER
+    runs, methods = page.data.decisions(), {"free", *page.data.METHODS} - SOME
     panels = [(page.ADULT, *panel) for panel in page.PANELS]
     panels += [(page.ACS, "boosted", notion) for notion in page.NOTIONS]
     panels += [(table, base, page.PARITY) for table in page.SMALL for base in page.BASES]
-    for panel in panels:
-        assert set(page.of(runs, *panel)["method"]) - LATER == methods
+    for *place, notion in panels:
+        wanted = methods if notion == page.PARITY else methods - {"again"}  # for limits on rates
+        assert set(page.of(runs, *place, notion)["method"]) - SOME == wanted
     trained = page.data.networks()
     for _, part in trained.groupby("groups"):
         counts = part.groupby("method")["strength"].nunique()
@@ -190,7 +192,7 @@ def test_rules_in_words_are_those_of_the_code(page):
     )
     says("benchmarks", f"lies between -{equal} and +{equal} of accuracy, or of AUC")
     says("benchmarks", f"our mean is not below by more than {slight}, and how many",
-         f"gaps up to {near} below its lowest")  # fmt: skip
+         f"gaps up to {near} below its smallest")  # fmt: skip
     says("benchmarks", f"(an AUC below {short(page.nets.COLLAPSED, 1)})")
     assert page.nets.WIDEST_STEP == 1 / 3
     says("benchmarks", "further apart than a third of the correlation")
@@ -214,23 +216,24 @@ def test_verdicts_of_the_summary_are_those_of_the_tables(page, parts):
     # Of each peer, the words of the four panels on Adult, panels of one word together.
     panels = ("parity by logistic", "parity by trees", "odds by logistic", "odds by trees")
     for row, words in zip(cells(page.PAGE.read_text("utf-8"), "adult leads"),
-                          ("own code", "inferred groups", "one rule is")):  # fmt: skip
+                          ("own code**:", "inferred groups**:", "with one rule")):  # fmt: skip
         said: dict[str, list[str]] = {}
         for where, cell in zip(panels, row[1:]):
             said.setdefault(word_of(cell), []).append(where)
-        text = "; ".join(f"{word} ({', '.join(own)})" for word, own in said.items())
-        if len(said) == 1:
-            text = f"{next(iter(said))} everywhere"
-        assert f"{words} {text}" in parts["summary"]
+        most = max(said, key=lambda word: len(said[word]))
+        text = [f"{word} ({', '.join(own)})" for word, own in said.items() if word != most]
+        last = "elsewhere" if len(said[most]) > 1 else f"({said[most][0]})"
+        text.append(f"{most} {'everywhere' if len(said) == 1 else last}")
+        assert f"{words} {', '.join(text)}" in parts["summary"]
     parity, odds = cells(page.PAGE.read_text("utf-8"), "posts aware")[0][1:]
     assert (
-        f"ThresholdOptimizer {word_of(parity)} (parity); {word_of(odds)} (odds)"
+        f"ThresholdOptimizer {word_of(odds)} (odds), {word_of(parity)} (parity)"
         in (parts["summary"])
     )
 
 
 def test_first_page_says_who_is_ahead_as_the_runs_do(parts):
-    assert "at the gaps that it comes to no peer is surely ahead of it" in parts["summary"]
+    assert "at the gaps that `FairDecisions` reaches, no peer is surely ahead" in parts["summary"]
     says("index", "on Adult no peer that does without the sensitive attribute is surely ahead at "
          "the gaps that ours come to")  # fmt: skip
 
@@ -247,7 +250,7 @@ def test_what_is_counted_against_published_points_is_shown(page, parts):
         below = sum(cell != "-" and float(cell) < known - 5e-4 for known, cell in found)
         said = (
             f"{title.strip()}: not below at {len(rows) - low - below}, below at {below}, does not "
-            f"come so low at {low}."
+            f"reach so small a gap at {low}."
         )
         assert said in parts["adult against published"]
 
@@ -262,7 +265,7 @@ def test_published_points_are_read_off_curves_without_beaten_settings(page):
         ((means["gap"] < gap) & (means["accuracy"] >= accuracy)).any()
         for gap, accuracy in means.to_numpy()
     ]
-    assert sum(beaten) == 1
+    assert sum(beaten) >= 1
     line = means[~np.array(beaten)]
     row = next(
         r for r in cells(page.PAGE.read_text("utf-8"), "adult published")
@@ -279,12 +282,18 @@ def test_published_points_are_read_off_curves_without_beaten_settings(page):
 def mixed(page):
     """Runs to which several rules were added: the peers' that decide by chance, made better."""
     runs = page.data.decisions()
-    runs = runs[~runs["method"].isin(LATER)]
+    runs = runs[~runs["method"].isin(SEVERAL)]
     adult = runs[runs["table"] == page.ADULT]
     added = [
         adult[adult["method"] == peer].assign(method=ours, accuracy=lambda x: x["accuracy"] + 0.003)
         for ours, peer in (("mixed", "reduction"), ("mixed_attribute", "error_parity"))
     ]
+    rates = adult[adult["notion"] == page.PARITY]
+    added.append(
+        rates[rates["method"] == "reduction"].assign(
+            method="again", accuracy=lambda x: x["accuracy"] + 0.004
+        )
+    )
     return pd.concat([runs, *added])
 
 
@@ -298,6 +307,9 @@ def test_several_rules_are_compared_with_peers_that_decide_by_chance_alone(page,
     for cell in rows["ExponentiatedGradient, ours with several rules"]:
         assert cell.startswith("+.0030 ± .0000")
     assert "several rules" not in made["posts leads"]  # not run there
+    *rates, _, odds = rows["ExponentiatedGradient, ours trained again"]
+    assert all(cell.startswith("+.0040 ± .0000") for cell in rates[:2])
+    assert odds == "-"
     lowest = [row[0] for row in cells(wrapped(made, "adult lowest"), "adult lowest")]
     assert {"FairDecisions, several rules", "FairDecisions*, several rules"} <= set(lowest)
     costs = {row[0]: row for row in cells(wrapped(made, "adult costs"), "adult costs")}
@@ -317,30 +329,30 @@ def wrapped(made: dict[str, str], name: str) -> str:
 
 def test_the_aim_counts_several_rules_against_chance_and_one_rule_against_others(page, mixed):
     panels = {f"{b} {n}": page.of(mixed, page.ADULT, b, n) for b, n in page.PANELS}
-    without = {k: part[~part["method"].isin(LATER)] for k, part in panels.items()}
+    without = {k: part[~part["method"].isin(SEVERAL)] for k, part in panels.items()}
     one, several = page.words.aim(without), page.words.aim(panels)
     assert "Ours has one rule throughout" in one
-    assert "are compared with ours with several rules, the others with one" in several
-    assert "below ExponentiatedGradient" in one
+    assert several.endswith("decides by chance ours is with several rules or trained again")
+    assert "ExponentiatedGradient at " in one
     assert "ExponentiatedGradient" not in several  # .0030 above it at all of its gaps
     # A deterministic peer that several rules would beat, and one does not: the aim is missed.
     worse = {
         k: part.assign(accuracy=part["accuracy"] + 0.01 * (part["method"] == "oxonfair"))
         for k, part in panels.items()
     }
-    assert "below OxonFair" in page.words.aim(worse)
+    assert "It is below OxonFair, inferred groups at 4 of 4" in page.words.aim(worse)
 
 
 def test_odds_with_the_attribute_are_judged_by_several_rules_where_they_ran(page, mixed):
-    without = mixed[~mixed["method"].isin(LATER)]
-    assert "**behind**, as theirs come to lower gaps" in page.words.attribute_odds(without)
+    without = mixed[~mixed["method"].isin(SEVERAL)]
+    assert "**behind**, as theirs reach smaller gaps" in page.words.attribute_odds(without)
     found = page.words.attribute_odds(mixed)
     assert "with several rules" in found
-    assert ".0030 ahead (error-parity by logistic, error-parity by trees" in found
+    assert ".0030 ahead elsewhere" in found
     worse = mixed.assign(
         accuracy=mixed["accuracy"] - 0.006 * (mixed["method"] == "mixed_attribute")
     )
-    assert ".0030 behind (error-parity" in page.words.attribute_odds(worse)
+    assert ".0030 behind elsewhere" in page.words.attribute_odds(worse)
 
 
 def test_bars_are_intervals(page, mixed):
@@ -357,13 +369,13 @@ def test_figures_show_what_their_captions_say(page, mixed):
     assert titles == [f"{t}, {b}" for b in page.BASES.values() for t in page.SMALL.values()]
     upper = page.figures.adult(mixed).axes[0]
     labels = upper.get_legend_handles_labels()[1]
-    assert {page.data.METHODS[name].title for name in ("plain", "mixed")} <= set(labels)
-    # Several rules are .0030 above ExponentiatedGradient at the same gaps, and so are their marks.
+    assert {page.data.METHODS[name].title for name in ("plain", "again")} <= set(labels)
+    # Ours trained again is .0040 above ExponentiatedGradient at the same gaps: so are its marks.
     marks = {
         box.get_label(): box.lines[0].get_ydata() for box in upper.containers
     }  # fmt: skip
-    ours, peer = (marks[page.data.METHODS[name].title] for name in ("mixed", "reduction"))
-    assert ours - peer == pytest.approx(0.003)
+    ours, peer = (marks[page.data.METHODS[name].title] for name in ("again", "reduction"))
+    assert ours - peer == pytest.approx(0.004)
 
 
 def test_what_others_published_without_a_limit(page):

@@ -15,7 +15,7 @@ SMALL = {"compas/race": "COMPAS", "law/race": "Law", "german/sex": "German"}
 BASES = {"logistic": "logistic regression", "boosted": "XGBoost"}
 PANELS = [(base, notion) for notion in NOTIONS for base in BASES]
 PEERS = ("linear_post", "oxonfair", "reduction", "thresholds", "error_parity")
-NEAR = 0.005  # below the lowest gap of a curve, up to which it is drawn out
+NEAR = 0.005  # below the lowest gap of a curve, up to which it is extended
 SLIGHT = 5e-4  # by which a mean accuracy may be lower, and not be called below
 EQUAL = 0.002  # of accuracy or AUC: an interval within it, on both sides of zero, says level
 
@@ -42,6 +42,7 @@ METHODS = {
     "plain": Method("FairDecisions, no margin", True, False, "yes", "#0072b2", "o-"),
     "margin": Method("FairDecisions", True, False, "yes", "#56b4e9", "o:"),
     "mixed": Method("FairDecisions, several rules", True, False, FIXED, "#7b3fa0", "p-"),
+    "again": Method("FairDecisions, trained again", True, False, FIXED, "#3a9a8c", "h-"),
     "on_top": Method("FairDecisions on OTF", True, False, "yes", "#004466", "s-"),
     "otf": Method("OTF alone, threshold of 1/2", True, False, "yes", "#cc79a7", "^-"),
     "linear_post": Method("LinearPost", False, False, "but for noise", "#d55e00", "D-"),
@@ -53,7 +54,16 @@ METHODS = {
     "error_parity": Method("error-parity*", False, True, "no, by chance", "#aaaaaa", "+--"),
 }
 BLIND = [name for name, method in METHODS.items() if not method.attribute]
-SEVERAL = {"plain": "mixed", "attribute": "mixed_attribute"}  # one rule, and several of the same
+# What one rule of ours may become against peers that decide by chance, and how it is called.
+SEVERAL = {
+    "plain": {"mixed": "with several rules", "again": "trained again"},
+    "attribute": {"mixed_attribute": "with several rules"},
+}
+
+
+def most_of(part: pd.DataFrame, ours: str) -> str:
+    """Return the last of what a rule of ours may become that was run, or the rule itself."""
+    return next((m for m in reversed(SEVERAL.get(ours, {})) if ran(part, m)), ours)
 
 
 def ours_against(peer: str, ours: str = "plain") -> str:
@@ -197,13 +207,16 @@ def verdict(values: np.ndarray) -> str:
 
 
 def together(words: dict[str, str]) -> str:
-    """Say what was told of each place, places of one answer together."""
+    """Say what was told of each place, places of one answer together; the most are "elsewhere"."""
     places: dict[str, list[str]] = {}
     for place, word in words.items():
         places.setdefault(word, []).append(place)
+    most = max(places, key=lambda word: len(places[word]))
     if len(places) == 1:
-        return next(iter(places)) + " everywhere"
-    return "; ".join(f"{word} ({', '.join(own)})" for word, own in places.items())
+        return f"{most} everywhere"
+    others = [f"{word} ({', '.join(own)})" for word, own in places.items() if word != most]
+    last = "elsewhere" if len(places[most]) > 1 else f"({places[most][0]})"
+    return ", ".join([*others, f"{most} {last}"])
 
 
 def lead(part: pd.DataFrame, ours: str, peer: str) -> Lead:

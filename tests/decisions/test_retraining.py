@@ -119,7 +119,6 @@ def test_a_worse_classifier_leaves_the_rule_as_it_was(monkeypatch):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"notion": "equalized_odds"},
         {"randomize": True},
         {"ties": "random"},
         {"confidence": 0.9, "max_difference": 0.1},
@@ -188,6 +187,8 @@ def test_errors_say_what_does_not_go():
         (name,) = settings
         with pytest.raises(ValueError, match=rf"`retrain=True` and `{name}=.* do not go together"):
             fitted(200, retrain=True, **settings)
+    with pytest.raises(ValueError, match="not within labels, where prices take away what labels"):
+        fitted(200, retrain=True, notion="equalized_odds")
     with pytest.raises(ValueError, match="`retrain` must be True or False; received 1"):
         fitted(200, retrain=1)
 

@@ -123,8 +123,8 @@ class FairDecisions(
     retrain : bool, default=False
         Whether the classifier is trained a second time, for the decisions that are worth making
         at the prices of the limits. That may help models that are too simple for their table, such
-        as logistic regression, within limits on rates. `fit` takes about twice as long, and the
-        estimator must take `sample_weight`.
+        as logistic regression. It is for limits on rates, not for equalized odds and others within
+        labels. `fit` takes about twice as long, and the estimator must take `sample_weight`.
     random_state : int, RandomState or None, default=0
         Seed of folds, of random ties, and of the numbers that spread people over rules. What was
         drawn at `fit` stays.
@@ -278,6 +278,12 @@ class FairDecisions(
             raise ValueError(
                 "no limit speaks of any group: attributes have one group only, or are numbers, for "
                 "which `max_difference` is."
+            )
+        if self.retrain and any(row.label >= 0 for row in rows):
+            raise ValueError(
+                "`retrain=True` is for limits on rates of decisions, not within labels, where "
+                "prices take away what labels are worth. For narrow limits on equalized odds pass "
+                "`randomize=True` instead."
             )
         if not hasattr(self.estimator, "predict_proba"):
             raise TypeError(
