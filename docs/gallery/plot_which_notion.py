@@ -3,8 +3,9 @@ Which notion of fairness?
 =========================
 
 A notion of fairness says *who* is compared with *whom*.
-This example trains one model for each of five notions and measures each model by all five.
-A model that is fair by one notion need not be fair by another.
+
+This example trains one model for each of five notions and measures each model by all five. A model
+that is fair by one notion need not be fair by another.
 """
 
 import matplotlib.pyplot as plt
