@@ -45,21 +45,18 @@ def short(runs: pd.DataFrame, large: pd.DataFrame) -> str:
     """Return in plain sentences how long the usual work takes."""
     time = runs.set_index(["section", "method"])["seconds"].map(rounded)
     million = large.set_index(["table", "work", "people"])["cpu_seconds"].map(rounded)
-    lines = [
-        "In a training step on 1000 people, OTF takes "
-        f"{time['batch', 'otfair, cold']} the first time, and "
-        f"{time['batch', 'otfair, from the last solution']} after that.",
-        "If score may move to any of 30 000 people, OTF takes "
-        f"{time['step', 'otfair, OTFLoss after fit']} in a step on 1000 of them. The step of a "
-        f"small network takes {time['step', 'a network of 100 units']} by itself.",
-        "The distances between all 45 222 people of Adult take "
-        f"{time['pass', 'otfair, soft distances by boxes']}. They are computed once.",
-        f"A logistic regression on 30 000 people takes {time['fit', 'otfair, OTF']} with OTF. "
-        f"fairret's Norm takes {time['fit', 'fairret, Norm']}.",
-        "A logistic regression on a million people takes "
-        f"{million['synthetic', 'logistic', 1_000_000]} of one core.",
-    ]
-    return "\n".join(f"- {line}" for line in lines)
+    first, later = time["batch", "otfair, cold"], time["batch", "otfair, from the last solution"]
+    step, small = time["step", "otfair, OTFLoss after fit"], time["step", "a network of 100 units"]
+    passed = time["pass", "otfair, soft distances by boxes"]
+    line, norm = time["fit", "otfair, OTF"], time["fit", "fairret, Norm"]
+    large_line = million["synthetic", "logistic", 1_000_000]
+    return f"""\
+- In a training step on 1000 people, OTF takes {first} the first time, and {later} after that.
+- If score may move to any of 30 000 people, OTF takes {step} in a step on 1000 of them. The step \
+of a small network takes {small} by itself.
+- The distances between all 45 222 people of Adult take {passed}. They are computed once.
+- A logistic regression on 30 000 people takes {line} with OTF. fairret's Norm takes {norm}.
+- A logistic regression on a million people takes {large_line} of one core."""
 
 
 def compared(runs: pd.DataFrame, section: str) -> str:

@@ -37,8 +37,8 @@ def test_the_first_lines_are_true_of_the_runs(performance):
     times = performance.read().set_index(["section", "method"])["seconds"]
     batch, step, passes = (times[name] for name in ("batch", "step", "pass"))
     cold, again = batch["otfair, cold"], batch["otfair, from the last solution"]
-    says("performance", f"In a training step on 1000 people, OTF takes {1e3 * cold:.2g} ms the first "
-         f"time, and {1e3 * again:.2g} ms after that.")  # fmt: skip
+    says("performance", f"In a training step on 1000 people, OTF takes {1e3 * cold:.2g} ms the "
+         f"first time, and {1e3 * again:.2g} ms after that.")  # fmt: skip
     ours, small = step["otfair, OTFLoss after fit"], step["a network of 100 units"]
     says("performance", f"OTF takes {1e3 * ours:.2g} ms in a step on 1000 of them. The step of a "
          f"small network takes {1e3 * small:.2g} ms by itself.")  # fmt: skip
