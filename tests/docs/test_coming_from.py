@@ -19,11 +19,15 @@ def test_methods_with_thresholds_do_not_clearly_differ_but_for_one_table():
                 leads.setdefault(title.split(",")[0], []).append((lead, reach))
     for name in ("Adult", "Bank", "ACSIncome"):
         assert all(abs(lead) <= reach for lead, reach in leads[name])
-    says("coming_from", "no clear difference in accuracy", "on Adult, Bank and ACSIncome: every 95 %")
+    says(
+        "coming_from", "no clear difference in accuracy", "on Adult, Bank and ACSIncome: every 95 %"
+    )
     assert all(lead < 0 for lead, _ in leads["Dutch"])
     far = span([-lead for lead, _ in leads["Dutch"]])
     sure = sum(abs(lead) > reach for lead, reach in leads["Dutch"])
-    says("coming_from", f"On Dutch they are {far} ahead, and {sure} of 4 intervals is clear of zero")
+    says(
+        "coming_from", f"On Dutch they are {far} ahead, and {sure} of 4 intervals is clear of zero"
+    )
 
 
 def test_methods_with_thresholds_are_mostly_faster():
