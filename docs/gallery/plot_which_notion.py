@@ -27,7 +27,8 @@ X = otfair.TableEncoder().fit_transform(data.X)
 # - *equalized odds*: both of these at once;
 # - *conditional parity*: those with the same education.
 #
-# The first four need nothing but the label. Conditional parity reads one more column.
+# The first four need nothing but the label. Conditional parity reads one more column. A granted
+# loan is an earlier decision; here we pretend that granted was deserved.
 
 people = pd.DataFrame({"sex": sex, "education": data.X["education"]})
 notions = {
