@@ -100,7 +100,7 @@ def leads(runs: pd.DataFrame) -> str:
                     text = shown(values, sign=True, tested=TESTED) if len(values) >= FEWEST else "-"
                     cells.append(text if text == "-" else text + some)
             rows.append([f"{title}, {called}", *cells])
-    head = [f"over {peer}, {number(x, 2)}" for peer in ("Norm", "logistic") for x in TARGETS]
+    head = [f"minus {peer}, at {number(x, 2)}" for peer in ("Norm", "logistic") for x in TARGETS]
     return table(["", *head], rows)
 
 

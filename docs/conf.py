@@ -30,7 +30,7 @@ exclude_patterns = ["**/.ipynb_checkpoints", "gallery", "examples/*.ipynb"]
 nb_execution_mode = "off"
 nb_merge_streams = True
 myst_heading_anchors = 3
-myst_enable_extensions = ["deflist"]
+myst_enable_extensions = ["colon_fence", "deflist"]
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the text of each parameter says it better

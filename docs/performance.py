@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -13,6 +15,7 @@ FIGURE = DOCS / "_static" / "performance_growth.png"
 SCALE, FROM = BENCHMARKS / "scale.csv", 30_000  # people, from which growth is fitted
 OURS = {"batch": "otfair, cold", "step": "otfair, OTFLoss after fit"}
 WITHOUT_SCORES = {"fairlearn, ExponentiatedGradient"}
+UNIT = re.compile(r"(?<=\d) (?=(?:ms|s|GB|\d{3})\b)")  # before it no line may break
 COLOURS = {
     "otfair": "#0072b2", "products and exp alone": "#999999",
     "POT, sinkhorn_log": "#d55e00", "geomloss, Sinkhorn": "#009e73",
@@ -31,6 +34,29 @@ def duration(seconds: float) -> str:
 def ratio(value: float) -> str:
     """Return how many times as long, to two digits."""
     return f"{value:.2g}" if value < 100 else f"{value:,.0f}".replace(",", " ")
+
+
+def rounded(seconds: float) -> str:
+    """Return a time to two digits, as a sentence says it."""
+    return duration(float(f"{seconds:.2g}"))
+
+
+def short(runs: pd.DataFrame, large: pd.DataFrame) -> str:
+    """Return in plain sentences how long the usual work takes."""
+    time = runs.set_index(["section", "method"])["seconds"].map(rounded)
+    million = large.set_index(["table", "work", "people"])["cpu_seconds"].map(rounded)
+    first, later = time["batch", "otfair, cold"], time["batch", "otfair, from the last solution"]
+    step, small = time["step", "otfair, OTFLoss after fit"], time["step", "a network of 100 units"]
+    passed = time["pass", "otfair, soft distances by boxes"]
+    line, norm = time["fit", "otfair, OTF"], time["fit", "fairret, Norm"]
+    large_line = million["synthetic", "logistic", 1_000_000]
+    return f"""\
+- In a training step on 1000 people, OTF takes {first} the first time, and {later} after that.
+- If score may move to any of 30 000 people, OTF takes {step} in a step on 1000 of them. The step \
+of a small network takes {small} by itself.
+- The distances between all 45 222 people of Adult take {passed}. They are computed once.
+- A logistic regression on 30 000 people takes {line} with OTF. fairret's Norm takes {norm}.
+- A logistic regression on a million people takes {large_line} of one core."""
 
 
 def compared(runs: pd.DataFrame, section: str) -> str:
@@ -137,13 +163,15 @@ def draw(runs: pd.DataFrame) -> Figure:
 
 def parts(runs: pd.DataFrame) -> dict[str, str]:
     """Return what stands between the marks of the page."""
-    return {
+    large = pd.read_csv(SCALE)
+    found = {
         "run": f"Made with `make bench-peers`: {runs['run'].iloc[0]}.",
+        "short": short(runs, large),
         "batch": compared(runs, "batch"), "step": compared(runs, "step"),
         "pass": passes(runs), "growth": exponents(runs), "fit": fits(runs),
-        "startup": starts(runs), "scale": scaled(pd.read_csv(SCALE)),
-        "scale run": scale_run(pd.read_csv(SCALE)),
+        "startup": starts(runs), "scale": scaled(large), "scale run": scale_run(large),
     }  # fmt: skip
+    return {name: UNIT.sub("\u00a0", text) for name, text in found.items()}
 
 
 def speed(runs: pd.DataFrame) -> dict[str, str]:

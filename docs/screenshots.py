@@ -24,7 +24,7 @@ WIDTH = 1000
 SHOTS = {  # file: (from, to) elements, which the picture goes from the top of
     "report_top.png": ("body", "p.note + h3"),
     "report_summary.png": ("body", "#a1"),
-    "report_counterparts.png": ("#f2_1 h4:nth-of-type(2)", "#f2_1p > tbody > tr:nth-child(3)"),
+    "report_counterparts.png": ("#f2_1 h4:nth-of-type(2)", "#f2_1p > tbody > tr:nth-child(2)"),
 }
 
 

@@ -37,7 +37,7 @@ def block(text: str, name: str) -> str:
 def cells(text: str, name: str) -> list[list[str]]:
     """Return the rows of a table below its head; an empty first cell has that of the row above."""
     lines = [line.strip("|").split("|") for line in block(text, name).splitlines()[2:]]
-    rows = [[cell.strip() for cell in line] for line in lines]
+    rows = [[cell.strip().replace("\u00a0", " ") for cell in line] for line in lines]
     for above, row in pairwise(rows):
         row[0] = row[0] or above[0]
     return rows

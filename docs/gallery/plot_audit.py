@@ -3,6 +3,7 @@ An audit of somebody's scores
 =============================
 
 ``audit`` needs scores and a sensitive column, whatever model made the scores.
+
 It says who is worst off, by how much, whether chance explains it, and what fairness would take.
 """
 

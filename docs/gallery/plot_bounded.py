@@ -3,6 +3,7 @@ Bounded or not?
 ===============
 
 The cost of the paper lets one person receive any amount of score.
+
 Where two groups have people who are exactly alike, all score can pile up on them, and unfairness
 looks free. With ``bounded=True`` nobody ends above a score of one.
 """

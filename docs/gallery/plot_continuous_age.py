@@ -3,6 +3,7 @@ Age, or any other number
 ========================
 
 A sensitive attribute need not be a group.
+
 A column of numbers is used as it is, without cutting it into bins.
 """
 

@@ -3,6 +3,7 @@ Fair decisions from any classifier
 ==================================
 
 Fair scores do not guarantee fair decisions, because a threshold can undo them.
+
 ``FairDecisions`` wraps any classifier and decides so that the rates of two groups differ by no more
 than a limit. It does not need to know anybody's sex when it decides.
 """

@@ -3,8 +3,10 @@ A table that a law asks for
 ===========================
 
 New York City's Local Law 144 asks for *impact ratios*: the selection rate of each category over the
-highest one. ``ll144`` makes the tables, and says how far each ratio could move if the people whose
-category is unknown were known. These are tables, not a verdict. Nothing here is legal advice.
+highest one.
+
+``ll144`` makes the tables, and says how far each ratio could move if the people whose category is
+unknown were known. These are tables, not a verdict. Nothing here is legal advice.
 """
 
 import matplotlib.pyplot as plt

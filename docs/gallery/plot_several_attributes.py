@@ -2,9 +2,10 @@
 Several sensitive attributes at once
 ====================================
 
-Sex has two groups, origin has three, and one of those is small.
-One penalty for all of them would serve the small group last.
-``OTFClassifier`` therefore gives each attribute a penalty of its own and balances them.
+``OTFClassifier`` gives each attribute a penalty of its own and balances them.
+
+Here sex has two groups, origin has three, and one of those is small. One penalty for all of them
+would serve the small group last.
 """
 
 import matplotlib.pyplot as plt

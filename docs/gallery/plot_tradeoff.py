@@ -3,6 +3,7 @@ What does fairness cost?
 ========================
 
 A fairer model usually predicts a little less well.
+
 This example draws that trade-off: predictive power (AUC) against the correlation of score and sex,
 on people who were not trained on.
 """

@@ -3,8 +3,9 @@ Which notion of fairness?
 =========================
 
 A notion of fairness says *who* is compared with *whom*.
-This example trains one model for each of five notions and measures each model by all five.
-A model that is fair by one notion need not be fair by another.
+
+This example trains one model for each of five notions and measures each model by all five. A model
+that is fair by one notion need not be fair by another.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +27,8 @@ X = otfair.TableEncoder().fit_transform(data.X)
 # - *equalized odds*: both of these at once;
 # - *conditional parity*: those with the same education.
 #
-# The first four need nothing but the label. Conditional parity reads one more column.
+# The first four need nothing but the label. Conditional parity reads one more column. A granted
+# loan is an earlier decision; here we pretend that granted was deserved.
 
 people = pd.DataFrame({"sex": sex, "education": data.X["education"]})
 notions = {

@@ -3,7 +3,9 @@ Who gives to whom?
 ==================
 
 The cost of unfairness comes with a plan: whose score would have to go where, if it may only travel
-between people who are alike. This example draws the plan for people with two features.
+between people who are alike.
+
+This example draws the plan for people with two features.
 """
 
 import matplotlib.pyplot as plt

@@ -53,8 +53,8 @@ from otfair.transport import adjusted_otf
 ALPHAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 UNFAIRNESS = {  # what may be drawn, and what to call it
     "violation": "violation of the notion",
-    "pdp": "PDP violation",
-    "peo": "PEO violation",
+    "pdp": "correlation of score and group",
+    "peo": "correlation of score and group, given the label",
     "dp_difference": "difference in positive decisions",
     "eo_difference": "difference in true or false positive rates",
     "pp_difference": "difference in positive predictive values",
@@ -390,7 +390,7 @@ def plot_tradeoff(
     ... )
     >>> axes = otfair.plot_tradeoff({"OTF": curve}, Figure().subplots())
     >>> axes.get_xlabel()
-    'PDP violation (test; less is fairer)'
+    'correlation of score and group (test; less is fairer)'
     """
     if violation not in UNFAIRNESS or part not in ("train", "test"):
         raise ValueError(

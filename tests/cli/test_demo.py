@@ -59,7 +59,7 @@ def test_distances_are_told_as_the_audit_tells_them():
     exact, moved = exact_otf(np.array([0.8, 0.2, 0.2]), judge.geometry, judge.constraints), 0.4
     assert exact.transport_cost == pytest.approx(moved / 5)
     told = _explanation(exact, judge.typical())
-    assert f"{100 * moved / 1.2:.1f} % of all score must pass to other people" in told
+    assert f"{100 * moved / 1.2:.1f} % of all score must move to other people" in told
     assert "on average to somebody 25 % as different as two people picked at random" in told
 
 

@@ -58,9 +58,19 @@ def test_sentences_about_trees():
         return abs(mean) > reach
 
     norm = {key: [clear(c) for c in row[:3] if c != "-"] for key, row in leads.items()}
-    assert norm.pop("Adult, PEO") == [True]  # the others are level
+    assert norm.pop("Adult, PEO") == [True]
     assert float(leads["Adult, PEO"][0].split(" ± ")[0]) > 0
     assert not any(clear for row in norm.values() for clear in row)
+
+    def end(cell: str) -> float:
+        mean, reach = (float(x) for x in cell.split(" (")[0].split(" ± "))
+        return abs(mean) + reach
+
+    says("boosting", "OTF is level on Bank: all intervals are within .001 of zero")
+    ends = {key: [end(c) for c in leads[key][:3] if c != "-"] for key in norm}
+    assert max(ends["Bank, PDP"] + ends["Bank, PEO"]) <= 0.001
+    says("boosting", "On Adult it is undecided for PDP")
+    assert min(ends["Adult, PDP"]) > 0.001
 
 
 def test_norm_has_a_curve_and_not_a_point():

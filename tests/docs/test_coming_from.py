@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from fairlearn.postprocessing import ThresholdOptimizer
-from page_scripts import BENCHMARKS, DOCS, cells, page, says, short
+from page_scripts import BENCHMARKS, DOCS, cells, page, says, short, span
 from sklearn.linear_model import LogisticRegression
 
 
-def test_methods_with_thresholds_are_level_but_for_one_table():
+def test_methods_with_thresholds_do_not_clearly_differ_but_for_one_table():
     leads = {}
     for title, *row in cells(page("decisions"), "leads"):
         for cell in row[2:4]:  # ThresholdOptimizer and error-parity
@@ -19,8 +19,15 @@ def test_methods_with_thresholds_are_level_but_for_one_table():
                 leads.setdefault(title.split(",")[0], []).append((lead, reach))
     for name in ("Adult", "Bank", "ACSIncome"):
         assert all(abs(lead) <= reach for lead, reach in leads[name])
+    says(
+        "coming_from", "no clear difference in accuracy", "on Adult, Bank and ACSIncome: every 95 %"
+    )
     assert all(lead < 0 for lead, _ in leads["Dutch"])
-    says("coming_from", "in accuracy on Adult, Bank and ACSIncome, and a little ahead on Dutch")
+    far = span([-lead for lead, _ in leads["Dutch"]])
+    sure = sum(abs(lead) > reach for lead, reach in leads["Dutch"])
+    says(
+        "coming_from", f"On Dutch they are {far} ahead, and {sure} of 4 intervals is clear of zero"
+    )
 
 
 def test_methods_with_thresholds_are_mostly_faster():

@@ -58,7 +58,7 @@ def test_places_in_which_one_for_each_is_ahead(shares):
     says("training", f"That is ahead of one cost for all in {ahead} of 48 places (")
     test = counts("test", "attributes", "people")
     assert level == 1
-    says("training", f"one for all in {ahead} of 48 places and level in one (on the test people "
+    says("training", f"one for all in {ahead} of 48 places and equal in one (on the test people "
          f"{test[0]} and {test[1]})")  # fmt: skip
     assert lead.idxmin() == ("bank:age_binned,marital", "pdp", 0.1)
     second = lead.nsmallest(2).iloc[1]
@@ -66,7 +66,7 @@ def test_places_in_which_one_for_each_is_ahead(shares):
     ahead, level, _ = counts("train", "attributes", "norm")
     test = counts("test", "attributes", "norm")
     before = counts("train", "people", "norm")[0]
-    says("training", f"the norm in {ahead} of 48 and level in {level} (test: {test[0]} and "
+    says("training", f"the norm in {ahead} of 48 and equal in {level} (test: {test[0]} and "
          f"{test[1]}), where one for all was in {before}")  # fmt: skip
 
 
@@ -138,8 +138,9 @@ def test_targets():
     says("training", f"None of {len(sure)} promises on real tables was broken")
     adult = both[both["n"] == 36177]
     now, old = ((adult[c].min(), adult[c].max()) for c in ("seconds", "seconds_before"))
-    says("training", "Whole Adult takes {:.0f} to {:.0f} s, where it".format(*now))
-    says("training", "took {:.0f} to {:.0f}.".format(*old))
+    assert set(adult["seed"]) == {0, 1}
+    says("training", "A fit to whole Adult takes {:.0f} to {:.0f} s".format(*now))
+    says("training", "took {:.0f} to {:.0f} s when the training people judged".format(*old))
     trees = runs[(runs["judges"] == "training people") & (runs["n"] == 5000)]
     trees = trees[trees["model"] == "xgboost"]["others"]
     says("boosting", f"{(trees > 0.05).sum()} of {len(trees)} limits that held for the 5000")

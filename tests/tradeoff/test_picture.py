@@ -32,7 +32,8 @@ def test_the_picture_has_a_line_a_curve_and_says_where_it_starts_and_ends(curve)
     axes = Figure().subplots()
     plot_tradeoff({"OTF": curve, "again": curve}, axes, violation="peo")
     assert [t.get_text() for t in axes.get_legend().get_texts()] == ["OTF", "again"]
-    assert axes.get_xlabel() == "PEO violation (test; less is fairer)"
+    named = "correlation of score and group, given the label"
+    assert axes.get_xlabel() == f"{named} (test; less is fairer)"
     assert sorted(t.get_text() for t in axes.texts) == ["α = 0", "α = 0", "α = 0.9", "α = 0.9"]
     np.testing.assert_array_equal(axes.get_lines()[0].get_xdata(), curve["test_peo"])
     np.testing.assert_array_equal(axes.get_lines()[0].get_ydata(), curve["test_auc"])

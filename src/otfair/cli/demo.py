@@ -183,7 +183,7 @@ def _explanation(exact: Transport, typical: float) -> str:
     moved = mass.sum() - np.trace(mass)
     return (
         "To make the unconstrained scores fair to sex and origin at once in the cheapest way, "
-        f"{100 * moved / mass.sum():.1f} % of all score must pass to other people, on average to "
+        f"{100 * moved / mass.sum():.1f} % of all score must move to other people, on average to "
         f"somebody {100 * exact.transport_cost / moved / typical:.0f} % as different as two people "
         "picked at random."
     )

@@ -79,7 +79,7 @@ def test_whatever_comes_from_the_table_is_escaped(hostile):
 def test_the_page_holds_every_part(found):
     page = found.to_html()
     for part in (
-        "In short", "Decisions", "Violation", "of all score must pass to", "Who would give to whom",
+        "In short", "Decisions", "Violation", "of all score must move to", "Who would give to whom",
         "Where it happens", "Counterparts", "ROC", "Calibration", "What was done",
         "What such an audit can't tell",
         found.record.checksum, "duality gap", "If distances are ignored", "Smooth, adjusted cost",
@@ -189,7 +189,7 @@ def test_a_page_that_can_not_be_written_is_named(found, tmp_path):
 def test_a_cell_says_what_was_found(found):
     cell = found._repr_html_()
     assert cell.count("<tr>") == 1 + len(found.findings)
-    assert "of all score must pass to" in cell
+    assert "of all score must move to" in cell
     for answer in answers(found):  # and says first what the page says first
         for text in (answer.title, *answer.sentences, favourable_sentence(found)):
             assert escape(text) in cell

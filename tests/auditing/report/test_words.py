@@ -28,14 +28,14 @@ def found():
 def test_a_sentence_says_what_the_cost_means(found):
     cost = replace(found.findings[0].cost, moved=0.0731, distance=0.411)
     assert sentence(cost) == (
-        "To be fair in the cheapest way, 7.3 % of all score must pass to other people, on average "
+        "To be fair in the cheapest way, 7.3 % of all score must move to other people, on average "
         "to somebody 41 % as different as two people picked at random."
     )
     for distance, said in (
         (1e-4, "to somebody almost alike in the columns compared."),
         (1.01, "to somebody as different as two people picked at random."),
         (1.32, "to somebody 1.3 times as different as two people picked at random."),
-        (0.0, "must pass to twins: people who are alike in every column compared."),
+        (0.0, "must move to twins: people who are alike in every column compared."),
     ):
         assert sentence(replace(cost, distance=distance)).endswith(said)
     drawn = replace(cost, sampling=(0.02, 0.04))
@@ -67,7 +67,7 @@ def test_a_cost_that_looks_free_is_explained(found):
     said = why_free(cost)
     assert said.startswith(
         "A cost this low does not mean that the scores are nearly fair: at least 6.2 % of all "
-        "score must pass to other people. "
+        "score must move to other people. "
     )
     assert f"({share:.1f} % of what moves goes to twins, who are so in every column" in said
     assert "one person would end with 25.0. The bounded cost" in said

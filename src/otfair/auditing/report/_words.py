@@ -19,10 +19,10 @@ def sentence(cost: Cost) -> str:
     """Say what the cost means."""
     if cost.exact is None or cost.moved is None or cost.distance is None:
         least = percent(cost.least_moved.value)
-        return f"To be fair, at least {least} of all score must pass to other people."
+        return f"To be fair, at least {least} of all score must move to other people."
     if cost.moved == 0:
         return "The scores are fair as they are: no score must move."
-    pass_on = f"To be fair in the cheapest way, {percent(cost.moved)} of all score must pass to"
+    pass_on = f"To be fair in the cheapest way, {percent(cost.moved)} of all score must move to"
     about = "about " * bool(cost.sampling)
     to = f"other people, on average to somebody {about}{_unlike(cost.distance)}"
     to = "twins: people who are alike in every column compared" if cost.distance <= TWINS else to
@@ -61,7 +61,7 @@ def why_free(cost: Cost) -> str:
     if cost.bounded and cost.moved and cost.distance is not None and cost.distance <= TWINS:
         return (
             f"A cost of 0 does not mean that the scores are fair: {percent(cost.moved)} of all "
-            "score must pass to other people. It is 0 as enough of them have a twin, alike in "
+            "score must move to other people. It is 0 as enough of them have a twin, alike in "
             "every column compared, in another group."
         )
     if not cost.looks_free or cost.piled is None:
@@ -74,7 +74,7 @@ def why_free(cost: Cost) -> str:
     )  # fmt: skip
     said = (
         "A cost this low does not mean that the scores are nearly fair: at least "
-        f"{percent(cost.least_moved.value)} of all score must pass to other people. It is low as "
+        f"{percent(cost.least_moved.value)} of all score must move to other people. It is low as "
         f"this plan may hand any amount of score to {alike}; one person would end with "
         f"{cost.piled:.1f}."
     )
