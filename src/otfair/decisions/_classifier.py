@@ -329,28 +329,25 @@ class FairDecisions(
         promise = self._tune(tuning.sample, families)
         chances: np.ndarray | None = None  # that decisions are worth making, where trained for that
         if self.retrain and promise.rule.duals.any():
-            self.prices_ = promise.rule.duals / shares
-            value = worth(labels, values, self.prices_, threshold_of(self))
-            self.retrained_, chances = self._cross_fit_again(X, value, given, routed, folds, said)
-        if chances is not None:
-            second = judges(self._gain(X, scores, expected, chances))
-            tried = self._tune(second.sample, families)
-            if is_worse(second, tried, tuning, promise):
-                chances = None
-            else:
-                tuning, promise = second, tried
-        if chances is None:
-            for name in ("retrained_", "prices_"):
-                self.__dict__.pop(name, None)
+            prices = promise.rule.duals / shares
+            value = worth(labels, values, prices, threshold_of(self))
+            model, tried = self._cross_fit_again(X, value, given, routed, folds, said)
+            if tried is not None:
+                second = judges(self._gain_again(X, tried, scores, expected, prices))
+                again = self._tune(second.sample, families)
+                if not is_worse(second, again, tuning, promise):
+                    tuning, promise, chances = second, again, tried
+                    self.retrained_, self.prices_ = model, prices
         sample = tuning.sample
         self.duals_ = promise.rule.duals / shares
         if (mix := promise.rule.mix) is not None:
             self.duals_, self.shares_ = mix.duals / shares, mix.shares
         missed = missed_by(sample, promise, families)
         if final is not None and missed[0] == 0:
-            seen = replace(
-                sample, gain=self._gain(X, scores, final, chances), predicted=final / shares
-            )
+            seen = replace(sample, predicted=final / shares)
+            if chances is not None:
+                gain = self._gain_again(X, chances, scores, final, self.prices_)
+                seen = replace(seen, gain=gain)
             promise = check_final(sample, seen, promise, families)
         self.limits_met_ = missed[0] == 0
         self.confidence_ = float(promise.confidence)

@@ -151,21 +151,28 @@ class SeesPeople:
             scores = calibrated(scores, self._known(sensitive, scores), self.calibration_)
             return self._gain(X, scores), self._known(sensitive, scores)
         expected = self._expected(X, scores)
-        again = hasattr(self, "retrained_")
-        chances = self._scores(self.retrained_, X) if again else None
-        return self._gain(X, scores, expected, chances), expected
+        if not hasattr(self, "retrained_"):
+            return self._gain(X, scores), expected
+        chances = self._scores(self.retrained_, X)
+        return self._gain_again(X, chances, scores, expected, self.prices_), expected
 
-    def _gain(
+    def _gain(self, X: Array, scores: np.ndarray) -> np.ndarray:
+        """Return what decisions gain, (n,), by scores."""
+        soft = self.target == "scores"
+        return self._told_apart(X, scores if soft else scores - threshold_of(self))
+
+    def _gain_again(
         self,
         X: Array,
+        chances: np.ndarray,
         scores: np.ndarray,
-        expected: np.ndarray | None = None,
-        chances: np.ndarray | None = None,
+        expected: np.ndarray,
+        prices: np.ndarray,
     ) -> np.ndarray:
-        """Return what decisions gain, by scores, or by chances that they are worth making."""
-        gain = scores if self.target == "scores" else scores - threshold_of(self)
-        if chances is not None and expected is not None:
-            gain = gains(chances, scores, expected, self.prices_, threshold_of(self))
+        """Return what decisions gain, (n,), by chances that they are worth making."""
+        return self._told_apart(X, gains(chances, scores, expected, prices, threshold_of(self)))
+
+    def _told_apart(self, X: Array, gain: np.ndarray) -> np.ndarray:
         return gain + jitter(X, self.seed_) if self.ties == "random" else gain
 
     def _scores(self, model: Any, X: Array) -> np.ndarray:
