@@ -69,7 +69,7 @@ def message(table: pd.DataFrame, dataset: str, attribute: str, notion: str) -> s
     if rows.empty:
         return f"{what}:\nthe whole trade-off"
     found: Difference = rows["difference"].iloc[0]
-    said = OF[rows["word"].iloc[0]].replace("**", "")
+    said = OF[rows["word"].iloc[0]]
     return f"{what}:\n{said} Norm at one half\n({found.mean:+.4f} of AUC, {found.splits} splits)"
 
 
