@@ -24,7 +24,7 @@ from otfair.reproduction._claims import (
 )
 from otfair.reproduction._commands import commands
 from otfair.reproduction._evidence import MARGIN, UNKNOWN, Evidence, Verdict
-from otfair.reproduction._figures import drawings
+from otfair.reproduction._figures import REST, drawings
 from otfair.reproduction._frames import (
     PANELS,
     PROTOCOLS,
@@ -84,6 +84,7 @@ def page(results: list[Result], figures: str = ".") -> str:
         figures_by_claim={text: _judged(found, setups) for text, found in claims.items()},
         sex_over_race=SEX_OVER_RACE,
         margins=_margins(evidence, setups),
+        folded=REST,
         figures={f"{figures}/{name}.png": text for name, (text, _) in drawings(frame).items()},
         comparisons={
             f"{s.title}, {part} set": _compared(evidence.tables[s.name, part])
