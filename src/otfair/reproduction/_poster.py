@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -45,7 +47,8 @@ def draw_poster(frame: pd.DataFrame) -> Figure:
     """Draw a trade-off, and the differences at half the violation on all datasets."""
     table = standings(frame)
     figure = Figure(figsize=(9.4, 10.4), layout="constrained")
-    above, below = figure.subfigures(2, 1, height_ratios=[1, 1.25])
+    halves: Any = figure.subfigures(2, 1, height_ratios=[1, 1.25])
+    above, below = halves
     top = above.subplots()
     right = below.subplots(1, 2, sharex=True, sharey=True)
     _trade_off(top, frame)
