@@ -7,6 +7,7 @@ import pytest
 from page_scripts import (
     BENCHMARKS,
     DOCS,
+    block,
     cells,
     crossing,
     interval,
@@ -96,10 +97,10 @@ def test_promises_on_small_tables():
     says("limits", "On Law, COMPAS and a part of ACSIncome 71 of 84 promises about rates were kept")
 
 
-def behind(mine: str, other: str, notion: str, *attributes: str) -> str:
-    """Return by how much a penalty is behind another on Adult, where half is left, in words.
+def behind(mine: str, other: str, notion: str, *attributes: str, share: float = 0.5) -> str:
+    """Return by how much a penalty is behind another on Adult, where a share is left, in words.
 
-    Of several attributes, it is the larger share that is one half.
+    Of several attributes, it is the larger share that counts.
     """
     runs = pd.read_csv(DOCS / "results.csv", low_memory=False)
     chosen = (runs["experiment"] == "curves") & (runs["protocol"] == "full")
@@ -111,7 +112,7 @@ def behind(mine: str, other: str, notion: str, *attributes: str) -> str:
             own = (runs["method"] == method) & (runs["notion"] == notion)
             path = pd.concat([free, runs[own & (runs["split"] == split)]])
             shares = (path[names] / free[names].iloc[0]).max(axis=1).to_numpy()
-            found[method, split] = crossing(shares, path["test_auc"].to_numpy(), 0.5)
+            found[method, split] = crossing(shares, path["test_auc"].to_numpy(), share)
     auc = pd.Series(found).unstack(0).dropna()
     mean, reach = interval(auc[other] - auc[mine], 1 / 4)
     assert mean > reach
@@ -119,10 +120,21 @@ def behind(mine: str, other: str, notion: str, *attributes: str) -> str:
 
 
 def test_penalties_that_are_ahead_of_otf_on_adult():
+    # By hand, for those of which the page speaks; which they are follows from the runs.
+    losses = block(page("limits"), "losses")
     parity, odds = (behind("otf", "norm", notion, "race") for notion in ("pdp", "peo"))
-    says("limits", f"ahead by race: by {parity} for demographic parity and by {odds} for equalized")
-    square = behind("otf_attributes", "norm2", "pdp", "sex", "race")
-    says("limits", f"Norm p = 2 is still {square} ahead of it for demographic parity")
+    assert f"by race by {parity} for demographic parity and {odds} for equalized odds." in losses
+    ours = "otf_attributes"
+    parity, odds = (behind(ours, "norm", notion, "race") for notion in ("pdp", "peo"))
+    assert f"Adult by race (demographic parity) OTF is behind Norm by {parity}" in losses
+    assert f"Adult by race (equalized odds) OTF is behind Norm by {odds}" in losses
+    square = behind(ours, "norm2", "pdp", "sex", "race")
+    assert f"together (demographic parity) OTF is behind Norm p = 2 by {square}" in losses
+    tenth = behind(ours, "norm", "pdp", "race", share=0.1)
+    assert f"with a tenth left it is behind Norm by {tenth} on Adult by race" in losses
+    short_of_it = block(page("limits"), "worst")
+    assert f"0{parity.split()[0]} of AUC with half left" in short_of_it
+    assert f"0{tenth.split()[0]} of AUC with a tenth left" in short_of_it
 
 
 def test_one_attribute_alone():

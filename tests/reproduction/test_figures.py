@@ -134,9 +134,14 @@ def test_bands_and_violins_are_drawn_for_every_run(results):
 
 def test_files_are_written_for_what_there_is(results, tmp_path):
     written = write_figures(results, tmp_path)
-    names = {f"curves_{p}_{part}" for p in ("full", "paper") for part in ("test", "train")}
+    names = {
+        f"curves_{protocol}_{part}{end}"
+        for protocol in ("full", "paper")
+        for part in ("test", "train")
+        for end in ("", "_rest")  # Adult apart, so that its panels are large
+    }
     names |= {"poster", "postprocess", "epsilon", "epsilon_paper", "epsilon_published"}
-    names |= {"curves_full_common"}  # Norm with p = 2 has three splits of four
+    names |= {"curves_full_common_rest"}  # Norm with p = 2 has three splits of four but on Adult
     assert {p.name for p in tmp_path.iterdir()} == {
         f"{n}.{s}" for n in names for s in ("pdf", "png")
     }
@@ -244,9 +249,10 @@ def test_texts_of_the_poster_are_within_it_and_apart():
     title = figure._suptitle.get_window_extent()
     assert 0.05 * figure.bbox.width < title.x0
     assert title.x1 < 0.95 * figure.bbox.width
-    boxes = [axes.title.get_window_extent() for axes in figure.axes]
-    assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
-    assert boxes[-1].x1 < figure.bbox.width
+    above, *below = [axes.title.get_window_extent() for axes in figure.axes]
+    assert all(one.x1 < other.x0 for one, other in pairwise(below))
+    assert all(box.y1 < above.y0 and box.x1 < figure.bbox.width for box in below)
+    assert above.y1 < title.y0
 
 
 def test_the_posters_words_are_those_of_its_intervals():
@@ -280,6 +286,19 @@ def test_captions_say_what_is_seen(results):
     # One split has no mean to speak of.
     assert found["curves_paper_test"].startswith("On the whole AUC falls")
     assert len(set(found.values())) == len(found)
+
+
+def test_adult_is_drawn_apart_from_the_other_datasets():
+    found = drawings(straight({}))
+    titles = {}
+    for name in ("curves_full_test", "curves_full_test_rest"):
+        titles[name] = [axes.get_title() for axes in found[name][1]().axes]
+    adult, rest = titles.values()
+    assert len(adult) == len(rest) == 8
+    assert all(title.startswith("Adult, ") for title in adult)
+    assert not any(title.startswith("Adult, ") for title in rest)
+    assert "(Adult, " in found["curves_full_test"][0]
+    assert "(Adult, " not in found["curves_full_test_rest"][0]
 
 
 def test_the_caption_of_curves_has_the_least_and_the_largest_cost():

@@ -10,12 +10,8 @@ import pytest
 
 from otfair.reproduction import Result, Run, plan, to_frame
 from otfair.reproduction._claims import mean_difference
-from otfair.reproduction._figures import draw_curves
-from otfair.reproduction._frames import SETUPS, Setup
-from otfair.reproduction._page import Table, page
-from otfair.reproduction._summary import multiplicity, summary
-from otfair.reproduction._verdicts import (
-    CLAIMS,
+from otfair.reproduction._evidence import (
+    BY_ATTRIBUTE,
     HOLDS,
     MIXED,
     MOSTLY,
@@ -25,6 +21,12 @@ from otfair.reproduction._verdicts import (
     UNKNOWN,
     Evidence,
 )
+from otfair.reproduction._figures import draw_curves
+from otfair.reproduction._frames import SETUPS, Setup
+from otfair.reproduction._page import page
+from otfair.reproduction._summary import multiplicity, summary
+from otfair.reproduction._tables import Table
+from otfair.reproduction._verdicts import CLAIMS
 
 pytestmark = pytest.mark.slow
 
@@ -118,9 +120,12 @@ def test_the_published_method_is_judged_by_its_own_runs():
         assert JUDGES[k](evidence, PUBLISHED).word == HOLDS
         assert JUDGES[k](evidence, PAPER).word in (REVERSED, MIXED)
     text = page(worse)
-    assert "- Published method, 9 claims judged: holds 9." in text
-    assert "- Full protocol, 9 claims judged: holds 9." in text
-    assert "- published method: **holds**; " in text
+    judged = (
+        "- Of 10 claims of the paper, judged by its published method, 9 hold and 1 was not run."
+    )
+    assert judged in text
+    assert "- Judged by the full protocol, 9 hold and 1 was not run." in text
+    assert "| published method | **holds** | " in text
 
 
 @pytest.mark.parametrize("batches", [1, 2])
@@ -140,8 +145,8 @@ def test_comparisons_of_two_splits_do_not_count_among_others():
     kept = [r for r in made if r.run.columns != ("age",) or r.run.split < 2]
     for k in (0, 3, 5):  # on par, on Bank's train set, with a continuous attribute
         whole, fewer = (JUDGES[k](Evidence.of(to_frame(m)), FULL) for m in (made, kept))
-        assert "Bank, age " in whole.reason
-        assert "Bank, age " not in fewer.reason
+        assert "Bank, age " in " ".join(whole.figures.values())
+        assert "Bank, age " not in " ".join(fewer.figures.values()).replace("age group", "")
         assert int(fewer.count.split()[-1]) < int(whole.count.split()[-1])
     kept = [r for r in made if r.run.experiment != "epsilon" or r.run.epsilon > 1e-4]
     kept += [r for r in made if r.run.experiment == "epsilon" and r.run.epsilon == 1e-4][:18]
@@ -221,9 +226,9 @@ def test_an_attribute_by_which_it_is_the_other_way_round_is_named():
         made.append(Result(r.run, metrics, r.seconds, r.versions, r.finished))
     found = JUDGES[1](Evidence.of(to_frame(made)), FULL)
     assert found.word == MIXED
-    assert "Adult, sex 4 of 4" in found.reason
-    assert "Adult, race 0 of" in found.reason
-    assert "reversed" in found.reason
+    assert "Adult, sex 4 of 4" in found.figures[BY_ATTRIBUTE]
+    assert "Adult, race 0 of" in found.figures[BY_ATTRIBUTE]
+    assert "reversed" in found.figures[BY_ATTRIBUTE]
 
 
 def test_a_model_that_knows_nothing_is_no_answer():
@@ -259,7 +264,8 @@ def test_a_gain_that_is_not_largest_where_claimed_holds_in_part():
     evidence = Evidence.of(to_frame(swapped))
     found = JUDGES[2](evidence, FULL)
     assert found.word == MOSTLY
-    assert "+0.0050 on the train set, +0.0100 on the test set (Diabetes, gender)" in found.reason
+    said = found.figures["mean on the train set, and on the test set"]
+    assert said == "+0.0050, and +0.0100 (Diabetes, gender)"
 
 
 def test_a_gain_is_compared_over_what_both_places_have():
@@ -276,8 +282,9 @@ def test_a_gain_is_compared_over_what_both_places_have():
     found = JUDGES[1](evidence, FULL)
     rows = evidence.rows(FULL, "test", dataset="adult", notion="peo", against="norm")
     sex = rows[rows["attribute"] == "sex"].set_index("share")["difference"].map(lambda d: d.mean)
-    said = f"mean difference {sex[[0.25, 0.1]].mean():+.4f} at low violation, "
-    assert f"{said}{sex[[0.75, 0.5]].mean():+.4f} at high (Adult, sex)" in found.reason
+    low, high = sex[[0.25, 0.1]].mean(), sex[[0.75, 0.5]].mean()
+    said = found.figures["mean at low violation, and at high"]
+    assert said == f"{low:+.4f}, and {high:+.4f} (Adult, sex)"
     # Of the train set there is a share less than of the test set, which does not count.
     fewer = []
     for r in results(AHEAD):
@@ -289,7 +296,8 @@ def test_a_gain_is_compared_over_what_both_places_have():
     found = JUDGES[2](evidence, FULL)
     rows = evidence.rows(FULL, "test", dataset="diabetes", notion="peo", against="norm")
     test = rows.set_index("share")["difference"].map(lambda d: d.mean)[[0.75, 0.5, 0.25]].mean()
-    assert f"{test:+.4f} on the test set" in found.reason
+    said = found.figures["mean on the train set, and on the test set"]
+    assert said.endswith(f"and {test:+.4f} (Diabetes, gender)")
     assert found.count.endswith("of 7")
 
 
@@ -303,8 +311,9 @@ def test_barycenter_is_not_judged_by_a_notion_it_was_not_made_for():
     for frame in (results(AHEAD), made):
         found = JUDGES[5](Evidence.of(to_frame(frame)), FULL)
         assert (found.word, found.count) == (HOLDS, "3 of 3")
-        judged, shown = found.reason.split("Not judged, as Barycenter is not made for PEO: ")
+        judged, shown = found.figures.values()
         assert judged.count("Adult, race ") == shown.count("Adult, race ") == 1
+        assert "PEO is not judged" in found.about
 
 
 @pytest.mark.parametrize(("left", "word"), [(0.05, HOLDS), (0.9, REVERSED)])
@@ -328,17 +337,18 @@ def test_what_converged_duals_lose_is_said_with_the_reason():
             if r.run.protocol == "paper" and r.run.method == "otf":
                 metrics |= {k: v - lost for k, v in metrics.items() if k.endswith("_auc")}
             made.append(Result(r.run, metrics, r.seconds, r.versions, r.finished))
-        (said,) = [x for x in summary(to_frame(made), {}) if x.startswith("Converging the duals")]
+        (said,) = [x for x in summary(to_frame(made), {}) if "(converged duals)" in x]
         return said
 
+    loses_why = "([why](#what-the-paper-could-not-see))"
     loss = line(0.01)
-    assert "for PDP with half left, **loses**, -0.0100 [" in loss
-    assert "the cost by sex is 77 times that by race" in loss
+    assert "for PDP with half left, **loses**, -0.0100" in loss
+    assert loses_why in loss
     assert "with a quarter" not in loss
     gain = line(-0.01)
-    assert "for PEO with half left, wins, +0.0100 [" in gain
-    assert "reason" not in gain
-    assert "too few splits to tell, -0.0100 (2 splits)" in line(0.01, batches=2)
+    assert "for PEO with half left, wins, +0.0100" in gain
+    assert loses_why not in gain
+    assert "too few splits to tell, -0.0100" in line(0.01, batches=2)
 
 
 def test_the_page_says_it_all():

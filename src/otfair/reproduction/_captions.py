@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import product
 
 import numpy as np
@@ -9,26 +10,36 @@ import pandas as pd
 
 from otfair.reproduction._claims import curve, price, signed
 from otfair.reproduction._frames import BOTH, LARGER, PANELS, PROTOCOLS, select, title
-from otfair.reproduction._plan import VIOLIN_EPSILONS
+from otfair.reproduction._plan import COLUMNS, VIOLIN_EPSILONS
 from otfair.reproduction._standings import SHARE, headline, standings
 from otfair.reproduction._train import POSTPROCESS_EPOCHS, QUANTILES
 
-METHODS = {"full": ("otf", "OTF"), "paper": ("coordinate", "the published method")}
+METHODS = {
+    "full": ("otf", "OTF (one cost for all)"),
+    "paper": ("coordinate", "the published method"),
+}
 
 
 def of_poster(frame: pd.DataFrame) -> str:
     """Return what the comparisons come to, and what the panels are."""
     return (
-        f"{headline(standings(frame))}. Left: AUC on test people of Adult against the share of "
-        "unfairness that is left, by sex or by race, whichever is larger. Middle and right: AUC of "
-        "OTF, as by default, minus that of each other penalty where half is left (dotted in the "
-        "left panel), with 95 % intervals"
+        f"{headline(standings(frame))}. Above: AUC on test people of Adult against the share of "
+        "unfairness that is left, by sex or by race, whichever is larger. Below: AUC of OTF, as by "
+        "default, minus that of each other penalty where half is left (dotted above), with 95 % "
+        "intervals; right of zero OTF is better"
     )
 
 
-def of_curves(frame: pd.DataFrame, protocol: str, part: str, common: bool = False) -> str:
+def of_curves(
+    frame: pd.DataFrame,
+    protocol: str,
+    part: str,
+    common: bool = False,
+    datasets: Collection[str] = tuple(COLUMNS),
+) -> str:
     """Say what it costs OTF to halve a violation."""
-    which = f"{PROTOCOLS[protocol]}, {part} set"
+    names = ", ".join(name.capitalize() for name in COLUMNS if name in datasets)
+    which = f"{names}; {PROTOCOLS[protocol]}, {part} set"
     if common:
         return (
             "On the whole AUC falls as less violation is left. All methods, on the splits that all "
@@ -37,7 +48,7 @@ def of_curves(frame: pd.DataFrame, protocol: str, part: str, common: bool = Fals
     method, name = METHODS[protocol]
     found = {}
     for panel, notion in product(PANELS, ("pdp", "peo")):
-        if panel[1] in (BOTH, LARGER):
+        if panel[1] in (BOTH, LARGER) or panel[0] not in datasets:
             continue
         own = curve(frame, panel, notion, method, protocol=protocol)
         paid = price(own, part, f"{notion}_{panel[1]}", SHARE)

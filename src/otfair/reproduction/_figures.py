@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -22,13 +22,14 @@ from otfair.reproduction._frames import (
     BOTH,
     PANELS,
     PROTOCOLS,
+    Panel,
     panel_runs,
     select,
     shown,
     title,
     to_frame,
 )
-from otfair.reproduction._plan import VIOLIN_EPSILONS
+from otfair.reproduction._plan import COLUMNS, VIOLIN_EPSILONS
 from otfair.reproduction._poster import draw_poster
 from otfair.reproduction._store import Result
 from otfair.reproduction._styles import LINES, STYLES
@@ -39,47 +40,53 @@ VIOLINS = {
     "epsilon_paper": ("paper", "otf", f"{PROTOCOLS['paper']}, converged duals"),
     "epsilon_published": ("paper", "coordinate", "published method"),
 }
+REST = "_rest"  # at the end of the name of a figure that a page folds
+FOLDS = {"": ("adult",), REST: tuple(name for name in COLUMNS if name != "adult")}
 WIDE = 0.15  # of a panel, from which on ellipses would hide its curves
 GROUPS = {"Female": "#e69f00", "Male": "#0072b2"}
 
 
-def draw_curves(frame: pd.DataFrame, protocol: str, part: str, common: bool = False) -> Figure:
+def draw_curves(
+    frame: pd.DataFrame,
+    protocol: str,
+    part: str,
+    common: bool = False,
+    datasets: Collection[str] = tuple(COLUMNS),
+) -> Figure:
     """Draw the AUC that is lost against the violation that is left, as means over splits.
 
     Both are in terms of the unfair model of the same splits. The methods of a panel have the same
     splits: those that have most of them, or in `common` all methods, on the splits they share.
     """
     frame = select(frame, experiment="curves", protocol=protocol)
-    panels = [p for p in PANELS if len(panel_runs(frame, p))]
-    if common:
-        panels = [p for p in panels if unequal(panel_runs(frame, p))]
-    columns = min(4, len(panels))
-    rows = -(-len(panels) // columns)  # of each notion
-    figure = Figure(figsize=(2.9 * columns + 0.4, 5.3 * rows + 0.9), layout="constrained")
-    grid = figure.subplots(2 * rows, columns, squeeze=False)
-    for axes in grid.flat:
-        axes.set_axis_off()
-    for k, (notion, panel) in enumerate(product(("pdp", "peo"), panels)):
-        row, column = divmod(k % len(panels), columns)
-        axes = grid[row + rows * (k // len(panels)), column]
-        axes.set_axis_on()
+    panels = panels_of(frame, datasets, common)
+    figure = Figure(figsize=(9.4, 3.1 * len(panels) + 1.4), layout="constrained")
+    grid = figure.subplots(len(panels), 2, squeeze=False)
+    for axes, (panel, notion) in zip(grid.flat, product(panels, ("pdp", "peo"))):
         runs = same_splits(panel_runs(frame, panel), notion, common)
         _draw_panel(axes, runs, notion, panel[1], part)
-        axes.set_title(f"{title(panel, brief=True)}: {notion.upper()}", fontsize=10)
+        axes.set_title(f"{title(panel, brief=True)}: {notion.upper()}", fontsize=12)
     shown_in = [axes.get_legend_handles_labels() for axes in grid.flat]
     handles = {text: handle for pair in shown_in for handle, text in zip(*pair)}
     figure.legend(
-        list(handles.values()), list(handles), loc="outside lower center", ncols=5, frameon=False
-    )
-    figure.supylabel(f"AUC ({part}) less the unfair model's on the same splits", fontsize=10)
+        list(handles.values()), list(handles), loc="outside lower center", ncols=3, frameon=False,
+        fontsize=11,
+    )  # fmt: skip
+    figure.supylabel(f"AUC ({part}) less the unfair model's on the same splits", fontsize=11)
     which = "all methods, on the splits that all of them have" if common else "means over splits"
     figure.suptitle(
         f"What fairness costs: {part} people, {PROTOCOLS[protocol]}, {which}\n"
-        "PDP: violation of demographic parity. PEO: violation of equalized odds. "
+        "PDP: violation of demographic parity. PEO: violation of equalized odds.\n"
         "Up and to the left is better.",
-        fontsize=10,
+        fontsize=12,
     )
     return figure
+
+
+def panels_of(frame: pd.DataFrame, datasets: Collection[str], common: bool) -> list[Panel]:
+    """Return the panels that datasets have: all, or those in which methods' splits differ."""
+    found = [p for p in PANELS if p[0] in datasets and len(panel_runs(frame, p))]
+    return [p for p in found if unequal(panel_runs(frame, p))] if common else found
 
 
 def _splits(runs: pd.DataFrame, notion: str) -> dict[str, frozenset[int]]:
@@ -140,13 +147,13 @@ def _draw_panel(axes: Axes, runs: pd.DataFrame, notion: str, attribute: str, par
             widths += kept["share"].tolist()
         path = np.vstack([(1.0, 0.0), means])  # begins at the unfair model, as in comparisons
         axes.plot(
-            *path.T, LINES.get(method, "") + marker, color=colour, ms=4, lw=1.2, label=label,
+            *path.T, LINES.get(method, "") + marker, color=colour, ms=5, lw=1.4, label=label,
             zorder=3 if method == "unfair" else 2, markevery=slice(1, None),
         )  # fmt: skip
     splits = f"{len(free)} splits" if len(free) > 1 else f"split {free.index[0]} alone"
     whole = "" if attribute == BOTH else f" (100%: {free[x].mean():.3f})"
     unfair = f"{splits}; unfair model: AUC {free[y].mean():.3f}"
-    axes.set_xlabel(f"share of {notion.upper()} that is left{whole}\n{unfair}", fontsize=8)
+    axes.set_xlabel(f"share of {notion.upper()} that is left{whole}\n{unfair}", fontsize=11)
     reach = max(np.ptp(heights), 1e-3)
     axes.set_ylim(min(heights) - 0.15 * reach, max(heights) + 0.15 * reach)
     axes.set_xlim(0, 1.08 * max(widths))
@@ -154,7 +161,7 @@ def _draw_panel(axes: Axes, runs: pd.DataFrame, notion: str, attribute: str, par
         _draw_errors(axes, points, part)
     axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     axes.locator_params(nbins=5)
-    axes.tick_params(labelsize=8)
+    axes.tick_params(labelsize=11)
     axes.spines[["top", "right"]].set_visible(False)
 
 
@@ -194,7 +201,7 @@ def _ellipse(x: np.ndarray, y: np.ndarray, colour: str, part: str) -> Ellipse:
     angle = float(np.degrees(np.arctan2(vectors[1, 0], vectors[0, 0])))
     return Ellipse(
         (float(x.mean()), float(y.mean())), width, height, angle=angle, edgecolor=colour,
-        facecolor="none", alpha=0.5, lw=0.6,
+        facecolor="none", alpha=0.4, lw=0.6,
     )  # fmt: skip
 
 
@@ -205,7 +212,7 @@ def draw_postprocess(frame: pd.DataFrame) -> Figure:
     logarithmic axis; the smooth and the relaxed cost are less an entropy, and may be negative.
     """
     runs = select(frame, experiment="postprocess", protocol="paper")
-    figure = Figure(figsize=(11, 3.4), layout="constrained")
+    figure = Figure(figsize=(10, 3.8), layout="constrained")
     adjusted, costs, violation = figure.subplots(1, 3)
     epochs = np.arange(1, 2 * POSTPROCESS_EPOCHS + 1)
     series = {
@@ -287,16 +294,14 @@ def drawings(frame: pd.DataFrame) -> dict[str, Drawing]:
     adult = select(frame, experiment="curves", protocol="full", dataset="adult", notion="peo")
     if {"otf", "norm"} <= set(adult["method"]):
         found["poster"] = of_poster(frame), partial(draw_poster, frame)
-    for protocol in PROTOCOLS:
+    kinds = {"test": ("test", False), "train": ("train", False), "common": ("test", True)}
+    for protocol, (name, (part, common)) in product(PROTOCOLS, kinds.items()):
         own = select(frame, experiment="curves", protocol=protocol)
-        if any(len(panel_runs(own, panel)) for panel in PANELS):
-            for part in ("test", "train"):
-                draw = partial(draw_curves, frame, protocol, part)
-                found[f"curves_{protocol}_{part}"] = of_curves(frame, protocol, part), draw
-            if any(unequal(panel_runs(own, panel)) for panel in PANELS):
-                caption = of_curves(frame, protocol, "test", common=True)
-                draw = partial(draw_curves, frame, protocol, "test", common=True)
-                found[f"curves_{protocol}_common"] = caption, draw
+        for end, datasets in FOLDS.items():
+            if panels_of(own, datasets, common):
+                caption = of_curves(frame, protocol, part, common, datasets)
+                draw = partial(draw_curves, frame, protocol, part, common, datasets)
+                found[f"curves_{protocol}_{name}{end}"] = caption, draw
     if len(select(frame, experiment="postprocess", protocol="paper")):
         found["postprocess"] = of_postprocess(frame), partial(draw_postprocess, frame)
     for name, (protocol, method, whose) in VIOLINS.items():

@@ -24,8 +24,9 @@ PANELS: tuple[Panel, ...] = tuple(
     for attribute in (*columns, *((BOTH, LARGER) if columns == TOGETHER else ()))
 )
 PANEL_OF = {panel[:2]: panel for panel in PANELS}
-TITLES = {BOTH: "larger share of sex and race", LARGER: "larger violation of sex and race"}
-BRIEF = {BOTH: "larger share", LARGER: "larger violation", "age_binned": "age group"}  # in figures
+WORDS = {"age_binned": "age group"}  # for attributes whose columns are not called by a word
+TITLES = {BOTH: "larger share of sex and race", LARGER: "larger violation of sex and race", **WORDS}
+BRIEF = {BOTH: "larger share", LARGER: "larger violation", **WORDS}  # in figures
 
 
 PROTOCOLS = {"full": "full protocol", "paper": "paper's protocol"}
@@ -102,3 +103,8 @@ def title(panel: Panel, brief: bool = False) -> str:
     """Name a panel."""
     attribute = (BRIEF if brief else TITLES).get(panel[1], panel[1])
     return f"{panel[0].capitalize()}, {attribute}"
+
+
+def trained(columns: Iterable[str]) -> str:
+    """Name the attributes that a model was trained for."""
+    return " and ".join(WORDS.get(column, column) for column in columns)

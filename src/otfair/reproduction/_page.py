@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +23,8 @@ from otfair.reproduction._claims import (
     mean_difference,
 )
 from otfair.reproduction._commands import commands
-from otfair.reproduction._figures import drawings
+from otfair.reproduction._evidence import MARGIN, UNKNOWN, Evidence, Verdict
+from otfair.reproduction._figures import REST, drawings
 from otfair.reproduction._frames import (
     PANELS,
     PROTOCOLS,
@@ -33,31 +33,18 @@ from otfair.reproduction._frames import (
     select,
     title,
     to_frame,
+    trained,
 )
 from otfair.reproduction._plan import BETWEEN
-from otfair.reproduction._stands import reading, verdict
+from otfair.reproduction._stands import detailed, left_out, reading, verdict
 from otfair.reproduction._store import Result
 from otfair.reproduction._styles import STYLES
-from otfair.reproduction._summary import SEX_OVER_RACE, multiplicity, summary
+from otfair.reproduction._summary import SEX_OVER_RACE, bound, multiplicity, summary
+from otfair.reproduction._tables import Table
 from otfair.reproduction._train import OTF_SCALE
-from otfair.reproduction._verdicts import CLAIMS, MARGIN, UNKNOWN, Evidence, by_epsilon
+from otfair.reproduction._verdicts import CLAIMS, by_epsilon
 
 MARGINS = (0.0, 0.001, 0.002, 0.005)  # by which it is shown what the margin decides
-
-
-@dataclass(frozen=True)
-class Table:
-    """A heading and rows, as Markdown."""
-
-    head: list[str]
-    rows: list[list[Any]]
-
-    def __str__(self) -> str:
-        lines = [self.head, ["---"] * len(self.head), *self.rows]
-        return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
-
-    def __bool__(self) -> bool:
-        return bool(self.rows)
 
 
 def write_page(results: Iterable[Result], path: Path, *, figures: str = ".") -> None:
@@ -90,9 +77,14 @@ def page(results: list[Result], figures: str = ".") -> str:
         shared=SHARED,
         verdict=verdict(frame),
         reading=reading(frame),
+        standings=detailed(frame),
+        left_out=left_out(frame),
+        bound=bound(frame),
         summary=summary(frame, claims),
+        figures_by_claim={text: _judged(found, setups) for text, found in claims.items()},
         sex_over_race=SEX_OVER_RACE,
         margins=_margins(evidence, setups),
+        folded=REST,
         figures={f"{figures}/{name}.png": text for name, (text, _) in drawings(frame).items()},
         comparisons={
             f"{s.title}, {part} set": _compared(evidence.tables[s.name, part])
@@ -105,7 +97,7 @@ def page(results: list[Result], figures: str = ".") -> str:
         unnamed=_unnamed([r for r in results if "commit" not in r.versions]),
         counts=_counts(frame),
         commands=commands([r.run for r in results]),
-        scales=OTF_SCALE,
+        scales={(d, trained([a]), n): scale for (d, a, n), scale in OTF_SCALE.items()},
         between=_between(frame),
         full_minutes=_minutes(frame),
         converged=_converged(frame),
@@ -117,6 +109,19 @@ def page(results: list[Result], figures: str = ".") -> str:
             frame, {"otf_attributes": ("otf", "norm", "norm2", "correlation")}, ("full", "paper")
         ),
     )
+
+
+def _judged(verdicts: Mapping[str, Verdict], setups: Sequence[Setup]) -> Table:
+    """Tabulate the verdicts on a claim, with the figures behind them."""
+    known = [s for s in setups if verdicts[s.name].word != UNKNOWN]
+    columns = list(dict.fromkeys(k for s in known for k in verdicts[s.name].figures))
+    rows = []
+    for setup in known:
+        found = verdicts[setup.name]
+        said = f"**{found.word}**" if found.judged else found.word
+        figures = [found.figures.get(column, "") for column in columns]
+        rows.append([setup.title, said, found.count, *figures])
+    return Table(["", "verdict", "as claimed in", *columns], rows)
 
 
 def _compared(table: pd.DataFrame) -> Table:
@@ -174,7 +179,7 @@ def _unnamed(results: list[Result]) -> Table:
             if found:
                 splits.setdefault(_listed(found), []).append(STYLES[method][0])
         said = "; ".join(f"{', '.join(names)}: {text}" for text, names in splits.items())
-        rows.append([*settings, " and ".join(own["columns"].iloc[0]), said, len(own)])
+        rows.append([*settings, trained(own["columns"].iloc[0]), said, len(own)])
     return Table([*by[:3], "trained on", "methods: splits", "runs"], rows)
 
 
@@ -233,11 +238,11 @@ def _between(frame: pd.DataFrame) -> list[str]:
 
 def _counts(frame: pd.DataFrame) -> Table:
     """Tabulate what was run: splits, runs, minutes of one core."""
-    frame = frame.assign(trained=[" and ".join(c) for c in frame["columns"]])
+    frame = frame.assign(trained=frame["columns"].map(trained))
     by, rows = ["protocol", "experiment", "dataset", "method", "trained"], []
-    for (*settings, method, trained), own in frame.groupby(by):
+    for (*settings, method, columns), own in frame.groupby(by):
         counts = [own["split"].nunique(), len(own), f"{own['seconds'].sum() / 60:.1f}"]
-        rows.append([*settings, STYLES[str(method)][0], trained, *counts])
+        rows.append([*settings, STYLES[str(method)][0], columns, *counts])
     return Table([*by[:4], "trained on", "splits", "runs", "minutes"], rows)
 
 
@@ -291,7 +296,7 @@ def _costs(frame: pd.DataFrame) -> Table:
                 f"{ratio.min():.3f} to {ratio.max():.3f}",
                 f"{smooth.rank().corr(exact.rank()):.3f}",
             ]
-        what = f"{str(dataset).capitalize()}, {' and '.join(each['columns'].iloc[0])}"
+        what = f"{str(dataset).capitalize()}, {trained(each['columns'].iloc[0])}"
         rows.append([protocol, what, str(notion).upper(), len(each), *compared])
     head = ["protocol", "dataset, attribute", "notion", "models", "exact cost per person"]
     return Table([*head, "smooth / exact", "rank correlation"], rows)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -44,21 +46,24 @@ GREY = "#8a94a0"
 def draw_poster(frame: pd.DataFrame) -> Figure:
     """Draw a trade-off, and the differences at half the violation on all datasets."""
     table = standings(frame)
-    figure = Figure(figsize=(12, 5.4), layout="constrained")
-    left, *right = figure.subplots(1, 3, width_ratios=[1.2, 1, 1])
-    right[1].sharex(right[0])
-    right[1].sharey(right[0])
-    _trade_off(left, frame)
-    left.set_title(message(table, "adult", BOTH, "peo"), fontsize=10)
+    figure = Figure(figsize=(9.4, 10.4), layout="constrained")
+    halves: Any = figure.subfigures(2, 1, height_ratios=[1, 1.25])
+    above, below = halves
+    top = above.subplots()
+    right = below.subplots(1, 2, sharex=True, sharey=True)
+    _trade_off(top, frame)
+    top.set_title(message(table, "adult", BOTH, "peo"), fontsize=12)
     for axes, notion in zip(right, NOTIONS):
         own = select(table, notion=notion)
         _differences(axes, own)
         counts = tally(own["difference"].tolist()).replace(" in ", " ").replace(" and ", ", ")
-        axes.set_title(f"{NOTIONS[notion]}\n{counts}", fontsize=10)
-    right[1].tick_params(labelleft=False)
+        axes.set_title(f"{NOTIONS[notion]}\n{counts}", fontsize=12)
     handles, labels = right[0].get_legend_handles_labels()
-    right[1].legend(handles, labels, title="OTF less", frameon=False, fontsize=8, loc="lower right")
-    figure.suptitle(headline(table).replace(": ", ":\n"), fontsize=12, fontweight="bold")
+    below.legend(
+        handles, labels, title="OTF minus", frameon=False, fontsize=11, title_fontsize=11,
+        loc="outside lower center", ncols=4,
+    )  # fmt: skip
+    figure.suptitle(headline(table).replace(": ", ":\n"), fontsize=14, fontweight="bold")
     return figure
 
 
@@ -69,8 +74,8 @@ def message(table: pd.DataFrame, dataset: str, attribute: str, notion: str) -> s
     if rows.empty:
         return f"{what}:\nthe whole trade-off"
     found: Difference = rows["difference"].iloc[0]
-    said = OF[rows["word"].iloc[0]].replace("**", "")
-    return f"{what}:\n{said} Norm at one half\n({found.mean:+.4f} of AUC, {found.splits} splits)"
+    said = OF[rows["word"].iloc[0]]
+    return f"{what}: {said} Norm at one half\n({found.mean:+.4f} of AUC, {found.splits} splits)"
 
 
 def _trade_off(axes: Axes, frame: pd.DataFrame) -> None:
@@ -87,19 +92,22 @@ def _trade_off(axes: Axes, frame: pd.DataFrame) -> None:
         )
     free = select(curve(frame, panel, "peo", "norm"), method="unfair")["test_auc"].mean()
     axes.plot(1, free, "*", color="k", ms=12, zorder=3)
-    axes.annotate("unfair model", (1, free), (10, -62), textcoords="offset points", ha="right",
-                  fontsize=9, arrowprops={"arrowstyle": "-", "lw": 0.6, "shrinkB": 6})  # fmt: skip
+    axes.annotate("unfair model", (1, free), (6, -52), textcoords="offset points", ha="right",
+                  fontsize=11, arrowprops={"arrowstyle": "-", "lw": 0.6, "shrinkB": 6})  # fmt: skip
     axes.axvline(SHARE, color=GREY, lw=1, ls=":")
-    axes.set(
-        xlabel="unfairness left, of the unfair model's\n(by sex or by race, whichever is larger)",
-        ylabel="AUC on test people", xlim=(0, 1.04),
-    )  # fmt: skip
+    axes.set_xlabel(
+        "unfairness left, of the unfair model's (by sex or by race, whichever is larger)",
+        fontsize=11,
+    )
+    axes.set_ylabel("AUC on test people", fontsize=11)
+    axes.set_xlim(0, 1.04)
+    axes.tick_params(labelsize=11)
     axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     axes.annotate(
         "better", (0.04, 0.96), (0.16, 0.8), xycoords="axes fraction",
-        arrowprops={"arrowstyle": "->", "color": GREY}, color=GREY,
+        arrowprops={"arrowstyle": "->", "color": GREY}, color=GREY, fontsize=11,
     )  # fmt: skip
-    axes.legend(frameon=False, loc="lower right", fontsize=9)
+    axes.legend(frameon=False, loc="lower right", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
 
 
@@ -112,13 +120,17 @@ def _differences(axes: Axes, table: pd.DataFrame) -> None:
         found: list[Difference] = own["difference"].tolist()
         label, colour, marker = STYLES[method]
         axes.errorbar(
-            [d.mean for d in found], np.add(at, shift), fmt=marker, color=colour, ms=5.5, capsize=2,
-            xerr=[d.high - d.mean for d in found], lw=1.1, label=label,
+            [d.mean for d in found], np.add(at, shift), fmt=marker, color=colour, ms=6.5,
+            xerr=[d.high - d.mean for d in found], lw=1.4, capsize=2.5, label=label,
         )  # fmt: skip
     axes.axvline(0, color=GREY, lw=1)
-    axes.set_yticks(range(len(rows)), ROWS.values(), fontsize=9)
+    for row in range(1, len(rows)):
+        axes.axhline(row - 0.5, color=GREY, lw=0.4, alpha=0.5)
+    axes.set_yticks(range(len(rows)), ROWS.values(), fontsize=11)
     axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.set_xlabel("AUC of OTF minus that of the other\nat half of the unfairness")
-    axes.tick_params(axis="x", labelsize=9)
+    axes.set_xlabel(
+        "AUC of OTF minus that of the other\nwith half of the unfairness left", fontsize=11
+    )
+    axes.tick_params(axis="x", labelsize=11)
     axes.locator_params(axis="x", nbins=5)
     axes.spines[["top", "right"]].set_visible(False)

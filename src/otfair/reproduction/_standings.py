@@ -1,4 +1,4 @@
-"""OTF as by default against every rival at one half, and the word for each difference."""
+"""OTF as by default against every rival, and the word for each difference."""
 
 from __future__ import annotations
 
@@ -6,16 +6,24 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from otfair.reproduction._claims import Difference, compare, counting, holm
-from otfair.reproduction._frames import LARGER, TOGETHER, select
+from otfair.reproduction._claims import (
+    Difference,
+    compare,
+    counting,
+    curve,
+    holm,
+    mean_difference,
+    price,
+)
+from otfair.reproduction._evidence import MARGIN
+from otfair.reproduction._frames import BOTH, LARGER, PANELS, TOGETHER, select
 from otfair.reproduction._plan import COLUMNS
-from otfair.reproduction._verdicts import MARGIN
 
 SHARE = 0.5  # of the unfair model's violation, at which methods are compared
+LEFT = {0.75: "three quarters", SHARE: "half", 0.25: "a quarter", 0.1: "a tenth"}
 AHEAD, LEVEL, UNDECIDED, BEHIND = "ahead", "level", "undecided", "behind"
 OF = {
-    AHEAD: "**ahead** of", LEVEL: "**level** with", UNDECIDED: "**undecided** against",
-    BEHIND: "**behind**",
+    AHEAD: "ahead of", LEVEL: "level with", UNDECIDED: "undecided against", BEHIND: "behind",
 }  # fmt: skip
 RIVALS = {
     "norm": "Norm", "norm2": "Norm p = 2", "correlation": "the largest correlation",
@@ -55,14 +63,13 @@ def headline(table: pd.DataFrame) -> str:
     )
 
 
-def standings(frame: pd.DataFrame, method: str | None = None) -> pd.DataFrame:
+def against_rivals(frame: pd.DataFrame, method: str | None = None) -> pd.DataFrame:
     """Return the comparisons that count, of a method or of the default one, with every rival.
 
-    "holm" says which of them are not zero if all of them are to be right. Barycenter knows
-    one attribute and demographic parity, and is a rival there.
+    Barycenter knows one attribute and demographic parity, and is a rival there.
     """
     tables = {
-        mine: select(compare(frame, "full", "test", mine, tuple(RIVALS)), share=SHARE)
+        mine: compare(frame, "full", "test", mine, tuple(RIVALS))
         for mine in ({method} if method else {*map(default_method, COLUMNS)})
     }
     table = pd.concat(
@@ -74,14 +81,47 @@ def standings(frame: pd.DataFrame, method: str | None = None) -> pd.DataFrame:
     # By the larger violation of the two, Adult is as by sex.
     table = table[(known | table["against"].isin(PENALTIES)) & (table["attribute"] != LARGER)]
     table = table[counting(table)].reset_index(drop=True)
-    return table.assign(
-        word=[word(d) for d in table["difference"]], holm=holm(table["difference"].tolist())
-    )
+    return table.assign(word=[word(d) for d in table["difference"]])
 
 
-def strongest(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the comparison with Norm and, if it is another, with the strongest penalty."""
-    rows = rows[rows["against"].isin(PENALTIES)]
-    order = rows["difference"].map(lambda d: d.mean).argsort()
-    rows = pd.concat([select(rows, against="norm"), rows.iloc[order[:1]]])
-    return rows.drop_duplicates("against")
+def standings(frame: pd.DataFrame, method: str | None = None) -> pd.DataFrame:
+    """Return the comparisons where half of the violation is left.
+
+    "holm" says which of them are not zero if all of them are to be right.
+    """
+    table = select(against_rivals(frame, method), share=SHARE).reset_index(drop=True)
+    return table.assign(holm=holm(table["difference"].tolist()))
+
+
+def largest_losses(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return where OTF is furthest behind with half left, and with less if it loses more there."""
+    table = lowest_first(select(against_rivals(frame), word=BEHIND))
+    half, less = select(table, share=SHARE)[:1], table[table["share"] < SHARE][:1]
+    means = [rows["difference"].map(lambda d: d.mean).min() for rows in (half, less)]
+    more = half.empty or round(means[1], 4) < round(means[0], 4)
+    return half, less if more else less[:0]
+
+
+def lowest_first(rows: pd.DataFrame) -> pd.DataFrame:
+    """Sort comparisons by their difference."""
+    return rows.iloc[rows["difference"].map(lambda d: d.mean).argsort(kind="stable")]
+
+
+def halved(frame: pd.DataFrame) -> dict[str, Difference]:
+    """Return what half of the violation costs OTF in AUC, by attribute and notion.
+
+    Where it comes so low in half of the splits or fewer, the difference has no splits.
+    """
+    found = {}
+    for panel in PANELS:
+        if panel[1] in (BOTH, LARGER):
+            continue
+        for notion in ("pdp", "peo"):
+            method = default_method(panel[0])
+            own = curve(frame, panel, notion, method)
+            ran = select(own, method=method)["split"].nunique()
+            paid = price(own, "test", f"{notion}_{panel[1]}", SHARE)
+            if ran:
+                kept = paid.splits > ran / 2
+                found[f"{panel[0]} {panel[1]} {notion}"] = paid if kept else mean_difference([])
+    return found

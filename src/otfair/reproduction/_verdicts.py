@@ -1,9 +1,8 @@
-"""Each claim of the paper, judged by the results with rules that are fixed beforehand."""
+"""Each claim of the paper, judged by the results with written rules."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -12,128 +11,80 @@ import pandas as pd
 from otfair.reproduction._claims import (
     INTERVAL,
     SHARES,
-    Difference,
-    compare,
     counting,
     curve,
     difference,
     mean_difference,
     signed,
 )
-from otfair.reproduction._frames import (
-    BOTH,
-    LARGER,
-    PANEL_OF,
-    SETUPS,
-    Panel,
-    Setup,
-    panel_runs,
-    select,
-    title,
+from otfair.reproduction._evidence import (
+    HOLDS,
+    MARGIN,
+    NOT_RUN,
+    TOO_FEW,
+    Evidence,
+    Verdict,
+    apart,
+    better,
+    counted,
+    extremes,
+    judge,
+    most,
+    of,
 )
+from otfair.reproduction._frames import BOTH, PANEL_OF, Panel, Setup, panel_runs, select, title
 from otfair.reproduction._plan import COLUMNS, EPSILON, VIOLIN_EPSILONS
 from otfair.reproduction._train import POSTPROCESS_EPOCHS
 
-MARGIN = 0.001  # of AUC, within which methods are level
+__all__ = ["CLAIMS", "MARGIN", "by_epsilon", "lowest"]
+
 ENDS = 0.02  # scores below it, or above one minus it, are at the ends
-HOLDS, MOSTLY, MIXED = "holds", "mostly holds", "mixed"
-NOT_SHOWN, REVERSED = "not shown", "reversed"  # nothing as claimed; the second: surely the opposite
-UNKNOWN, TOO_FEW_RUNS = "not run", "too few runs"  # the second: no comparison that counts
-ENOUGH = 0.8  # of the comparisons, with which a claim mostly holds if none says the opposite
 SPARED = 0.1  # of the violation, that one sweep may leave more than many
 AUC_KEPT = 0.05  # of the unfair model's, within which a model that is fair counts as an answer
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Whether a claim holds, in how many comparisons, and the figures that say so."""
-
-    word: str
-    reason: str
-    count: str = ""
-
-    @property
-    def judged(self) -> bool:
-        """Whether there was something to count."""
-        return bool(self.count)
-
-
-NOT_RUN, TOO_FEW = Verdict(UNKNOWN, ""), Verdict(TOO_FEW_RUNS, "")
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """All runs, the comparisons at matched violations by setup and part, and what counts."""
-
-    frame: pd.DataFrame
-    tables: dict[tuple[str, str], pd.DataFrame]
-    margin: float = MARGIN
-
-    @classmethod
-    def of(cls, frame: pd.DataFrame) -> Evidence:
-        """Compare the methods wherever there are runs."""
-        return cls(
-            frame,
-            {
-                (setup.name, part): compare(frame, setup.protocol, part, setup.method)
-                for setup, part in product(SETUPS, ("test", "train"))
-            },
-        )
-
-    def rows(self, setup: Setup, part: str, **wanted: str) -> pd.DataFrame:
-        """Return comparisons of a part with the given dataset, notion, against or attribute."""
-        return select(self.tables[setup.name, part], **wanted)
 
 
 def _par(evidence: Evidence, setup: Setup) -> Verdict:
     rows, margin = evidence.rows(setup, "test", notion="pdp"), evidence.margin
     # Against the barycenter where it knows the attribute; what it can't do is another claim.
     known = rows["attribute"] == rows["dataset"].map(lambda dataset: COLUMNS[dataset][0][0])
-    return _judge(
-        _apart(rows[known | (rows["against"] != "barycenter")]),
+    return judge(
+        apart(rows[known | (rows["against"] != "barycenter")]),
         lambda d: d.above(-margin),
-        f"not more than {margin:g} below",
+        f"A comparison is as claimed if OTF's AUC is surely not more than {margin:g} below the "
+        "other's, with as much violation left.",
         lambda d: d.below(-margin),
     )
 
 
 def _adult(evidence: Evidence, setup: Setup) -> Verdict:
-    rows = _apart(evidence.rows(setup, "test", dataset="adult", notion="peo", against="norm"))
-    found = _better(rows, evidence.margin)
+    rows = apart(evidence.rows(setup, "test", dataset="adult", notion="peo", against="norm"))
+    found = better(rows, evidence.margin)
     low, high = (rows[rows["share"].isin(shares)] for shares in (SHARES[2:], SHARES[:2]))
-    return _most(found, low, high, ["panel"], "at low violation", "at high")
+    return most(found, low, high, ["panel"], "at low violation", "at high")
 
 
 def _diabetes(evidence: Evidence, setup: Setup) -> Verdict:
-    both = _both_sets(evidence, setup, dataset="diabetes", notion="peo", against="norm")
-    found = _better(both, evidence.margin)
+    both = evidence.both_sets(setup, dataset="diabetes", notion="peo", against="norm")
+    found = better(both, evidence.margin)
     train, test = (select(both, part=part) for part in ("train", "test"))
-    return _most(found, train, test, ["panel", "share"], "on the train set", "on the test set")
+    return most(found, train, test, ["panel", "share"], "on the train set", "on the test set")
 
 
 def _bank(evidence: Evidence, setup: Setup) -> Verdict:
     rows = evidence.rows(setup, "train", dataset="bank", notion="peo", against="norm")
-    return _better(rows, evidence.margin)
+    return better(rows, evidence.margin)
 
 
 def _dutch(evidence: Evidence, setup: Setup) -> Verdict:
-    rows = _both_sets(evidence, setup, dataset="dutch")
+    rows = evidence.both_sets(setup, dataset="dutch")
     rows, margin = rows[(rows["notion"] == "pdp") | (rows["against"] == "norm")], evidence.margin
-    return _judge(
+    return judge(
         rows,
         lambda d: d.above(-margin) and d.below(margin),
-        f"within {margin:g} of each other",
+        f"A comparison is as claimed if the AUCs are surely within {margin:g} of each other, with "
+        "as much violation left.",
         lambda d: d.below(-margin) or d.above(margin),
     )
-
-
-def _both_sets(evidence: Evidence, setup: Setup, **wanted: str) -> pd.DataFrame:
-    """Return comparisons on test and training people, which say which they are."""
-    found = []
-    for part in ("test", "train"):
-        rows = evidence.rows(setup, part, **wanted)
-        found.append(rows.assign(part=part, where=rows["where"] + f", {part} set"))
-    return pd.concat(found)
 
 
 def _several(evidence: Evidence, setup: Setup) -> Verdict:
@@ -158,13 +109,17 @@ def _several(evidence: Evidence, setup: Setup) -> Verdict:
             wrong += lower.below(0)
     if not good:
         return TOO_FEW if few else NOT_RUN
-    reason = (
-        f"least share of PDP left, by a model within {AUC_KEPT:g} of the unfair AUC, by OTF and by "
-        f"Barycenter: {'; '.join(said['pdp'])}"
+    about = (
+        f"Models within {AUC_KEPT:g} of the unfair AUC are compared by the least share of the "
+        "violation that they leave. It is as claimed if OTF surely leaves less than Barycenter. "
+        "PEO is not judged, as Barycenter is not made for it."
     )
-    if said["peo"]:
-        reason += f". Not judged, as Barycenter is not made for PEO: {'; '.join(said['peo'])}"
-    return _count(good, reason, wrong)
+    figures = {
+        f"{notion.upper()} left, by OTF and by Barycenter": "; ".join(each)
+        for notion, each in said.items()
+        if each
+    }
+    return counted(good, about, figures, wrong)
 
 
 def lowest(
@@ -198,12 +153,17 @@ def _post(evidence: Evidence, setup: Setup) -> Verdict:
     span = f"epoch {POSTPROCESS_EPOCHS} to {2 * POSTPROCESS_EPOCHS}"
     if setup.protocol == "full":
         span = "the unfair model to where the penalty alone leads it"
-    reason = (
-        f"from {span}, {len(runs)} seeds, training people: adjusted cost per person "
-        f"{cost[0]:.1e} to {cost[1]:.1e} (a factor of {cost[0] / cost[1]:.3g}), "
-        f"PDP {pdp[0]:.3f} to {pdp[1]:.4f}, AUC {auc[0]:.4f} to {auc[1]:.4f}"
+    figures = {
+        "from, to": f"{span}, {len(runs)} seeds",
+        "adjusted cost": f"{cost[0]:.1e} to {cost[1]:.1e} (a factor of {cost[0] / cost[1]:.3g})",
+        "PDP": f"{pdp[0]:.3f} to {pdp[1]:.4f}",
+        "AUC": f"{auc[0]:.4f} to {auc[1]:.4f}",
+    }
+    about = (
+        "Training people, costs per person. Four things are claimed: how far the cost falls, how "
+        "far PDP does, and the size of the cost before and after."
     )
-    return _count([*good, *sizes], reason)
+    return counted([*good, *sizes], about, figures)
 
 
 def _pushed(evidence: Evidence, setup: Setup) -> Verdict:
@@ -211,23 +171,23 @@ def _pushed(evidence: Evidence, setup: Setup) -> Verdict:
     if free["split"].nunique() < INTERVAL:
         return NOT_RUN if free.empty else TOO_FEW
     before = free.set_index("split")
-    good, said = [], []
+    good, said = [], {}
     for epsilon in VIOLIN_EPSILONS:
         own = select(runs, epsilon=epsilon, alpha=0.9).set_index("split")
         left = float((own["test_pdp_sex"] / before["test_pdp_sex"]).mean())
         lost = float((before["test_auc"] - own["test_auc"]).mean())
         ends = _at_ends(own)
-        said.append(f"{epsilon:g}: {left:.0%} left, {ends:.0%} at the ends, AUC {signed(-lost)}")
+        said[f"epsilon {epsilon:g}"] = f"{left:.0%}, {ends:.0%}, {signed(-lost)}"
         if epsilon in (0.1, 1.0):
             base = _at_ends(select(runs, epsilon=EPSILON, alpha=0.9))
             good += [left > 0.5, ends > max(2 * base, 0.5)]
         if epsilon == 10.0:
             good.append(left > 0.95 and abs(lost) < 1e-3)
-    reason = (
-        f"at alpha 0.9, by epsilon, the share of PDP left, of scores within {ENDS:g} of 0 or 1, "
-        "and the change of AUC: " + "; ".join(said)
+    about = (
+        "At alpha 0.9, three figures for each epsilon: the share of PDP that is left, the share of "
+        f"scores within {ENDS:g} of 0 or 1, and the change of AUC."
     )
-    return _count(good, reason)
+    return counted(good, about, said)
 
 
 def _single(evidence: Evidence, setup: Setup) -> Verdict:
@@ -243,16 +203,16 @@ def _single(evidence: Evidence, setup: Setup) -> Verdict:
         left.setdefault(f"{notion.upper()} {alpha:g}", []).append((one, many))
     good = [one <= many + SPARED for pairs in left.values() for one, many in pairs]
     more = [mean_difference([one - many for one, many in pairs]) for pairs in left.values()]
-    said = ["{}: {:.0%} and {:.0%}".format(k, *np.mean(v, axis=0)) for k, v in left.items()]
+    said = {k: "{:.0%} and {:.0%}".format(*np.mean(v, axis=0)) for k, v in left.items()}
     if len({split for _, _, split, sweeps in by if sweeps == 1}) < INTERVAL:
         return TOO_FEW if good else NOT_RUN
-    reason = (
-        "share of the test violation by sex and race that is left with one sweep per batch and "
-        "with up to 100: " + "; ".join(said)
+    about = (
+        "By notion and alpha, the share of the test violation by sex and race that is left: with "
+        "one sweep per batch, and with up to 100."
     )
     if np.mean(good) > 0.5:
-        return Verdict(HOLDS, reason, _of(good))
-    return _count(good, reason, sum(d.above(SPARED) for d in more))
+        return Verdict(HOLDS, about, said, of(good))
+    return counted(good, about, said, sum(d.above(SPARED) for d in more))
 
 
 def _ranked(evidence: Evidence, setup: Setup) -> Verdict:
@@ -264,13 +224,14 @@ def _ranked(evidence: Evidence, setup: Setup) -> Verdict:
     table = table[(missed & (table["ran"] >= INTERVAL)) | counting(table)]
     if table.empty:
         return TOO_FEW
-    better = [d.above(0) or not d.splits for d in table["difference"]]
-    worse = [d.below(0) for d in table["difference"]]
-    reason = (
-        f"at equal PDP its AUC is above the other's (or the other does not come so low) in "
-        f"{_of(better)} comparisons and below it in {sum(worse)}"
-    ) + _extremes(table)
-    return _count(better, reason, sum(worse))
+    higher = [d.above(0) or not d.splits for d in table["difference"]]
+    lower = sum(d.below(0) for d in table["difference"])
+    about = (
+        "A comparison is as claimed if the AUC of epsilon 1e-3 is surely above the other's at "
+        "equal PDP, or the other does not come so low."
+    )
+    figures = {"surely below the other": str(lower), **extremes(table)}
+    return counted(higher, about, figures, lower)
 
 
 def by_epsilon(evidence: Evidence, setup: Setup) -> pd.DataFrame:
@@ -296,71 +257,6 @@ def by_epsilon(evidence: Evidence, setup: Setup) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["epsilon", "share", "difference", "ran", "where"])
 
 
-def _better(rows: pd.DataFrame, margin: float) -> Verdict:
-    more = f" by more than {margin:g}" if margin else ""
-    return _judge(rows, lambda d: d.above(margin), f"above Norm{more}", lambda d: d.below(-margin))
-
-
-def _judge(
-    rows: pd.DataFrame,
-    good: Callable[[Difference], bool],
-    what: str,
-    bad: Callable[[Difference], bool],
-) -> Verdict:
-    """Count the comparisons that are as claimed, by attribute, and name the extremes."""
-    if not any(d.splits or d.coarse for d in rows["difference"]):
-        return NOT_RUN
-    rows = rows[counting(rows)]
-    if rows.empty:
-        return TOO_FEW
-    right, wrong = ([each(d) for d in rows["difference"]] for each in (good, bad))
-    parts = []
-    for panel, own in rows.assign(right=right, wrong=wrong).groupby("panel", sort=False):
-        against = own["wrong"].sum()
-        said = f" ({against} reversed)" if against else ""
-        parts.append(f"{panel} {_of(own['right'].tolist())}{said}")
-    reason = f"{what} in {_of(right)} comparisons ({'; '.join(parts)}){_extremes(rows)}"
-    return _count(right, reason, sum(wrong))
-
-
-def _apart(rows: pd.DataFrame) -> pd.DataFrame:
-    """Leave out attributes taken together, which would be counted twice."""
-    return rows[~rows["attribute"].isin([BOTH, LARGER])]
-
-
-def _extremes(rows: pd.DataFrame) -> str:
-    """Name the lowest and the highest difference."""
-    found = [row for row in rows.to_dict("records") if row["difference"].splits]
-    if not found:
-        return ""
-    ends = (extreme(found, key=lambda row: row["difference"].mean) for extreme in (min, max))
-    lowest, highest = (
-        f"{row['difference']} ({row['where']}, at {row['share']:g} of the violation)"
-        for row in ends
-    )
-    return f"; lowest {lowest}, highest {highest}" if len(found) > 1 else f"; {lowest}"
-
-
-def _most(
-    found: Verdict, more: pd.DataFrame, less: pd.DataFrame, by: list[str], where: str, than: str
-) -> Verdict:
-    """Add whether the gain is largest where the claim says, over what both places have."""
-    if not found.judged:
-        return found
-    means = [
-        rows.assign(mean=[d.mean for d in rows["difference"]]).groupby(by)["mean"].mean()
-        for rows in (each[counting(each)] for each in (more, less))
-    ]
-    pairs = pd.concat(means, axis=1, join="inner")
-    if pairs.empty:
-        return replace(found, reason=f"{found.reason}; nothing is compared both {where} and {than}")
-    high, low = pairs.mean()
-    word = MOSTLY if found.word == HOLDS and high <= low else found.word
-    panels = dict.fromkeys(key if isinstance(key, str) else key[0] for key in pairs.index)
-    reason = f"mean difference {signed(high)} {where}, {signed(low)} {than} ({'; '.join(panels)})"
-    return replace(found, word=word, reason=f"{found.reason}; {reason}")
-
-
 def _smoothed(evidence: Evidence, setup: Setup) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return a setup's runs by smoothing, and the unfair models of their splits."""
     frame = select(evidence.frame, protocol=setup.protocol)
@@ -375,19 +271,6 @@ def _at_ends(runs: pd.DataFrame) -> float:
     """Share of scores near 0 or 1, mean over the two groups."""
     scores = np.array([q for g in ("Female", "Male") for q in runs[f"quantiles_{g}"].dropna()])
     return float(((scores < ENDS) | (scores > 1 - ENDS)).mean())
-
-
-def _count(good: list[bool], reason: str, reversed_: int = 0) -> Verdict:
-    """Judge by how many things are as a claim says, and how many the opposite."""
-    none = REVERSED if reversed_ else NOT_SHOWN
-    word = HOLDS if all(good) else MIXED if any(good) else none
-    if word == MIXED and np.mean(good) >= ENOUGH and not reversed_:
-        word = MOSTLY
-    return Verdict(word, reason, _of(good))
-
-
-def _of(good: list[bool]) -> str:
-    return f"{sum(good)} of {len(good)}"
 
 
 CLAIMS: dict[str, Callable[[Evidence, Setup], Verdict]] = {
