@@ -21,7 +21,7 @@ ALPHAS = {
         **dict.fromkeys(("otf", "otf_attributes"), _WIDE),
         **dict.fromkeys(("norm", "barycenter"), _DENSE),
         "norm2": _MIDDLE,
-        "correlation": tuple(sorted((*_MIDDLE, 0.65, 0.8, 0.9))),  # falls later: the largest alone
+        "correlation": tuple(sorted((*_MIDDLE, 0.62, 0.65, 0.8, 0.9))),  # falls later: the largest alone
     },
     "paper": {
         **dict.fromkeys(("otf", "otf_attributes", "norm", "coordinate"), (0.1, 0.3, 0.5, 0.7, 0.9)),
