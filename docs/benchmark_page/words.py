@@ -73,7 +73,7 @@ def aim(panels: Panels) -> str:
         else "Ours has one rule throughout, also against the peer that decides by chance"
     )
     missed = f" It is below {', '.join(below)}." if below else ""
-    out_of_reach = f" The gaps of {lower} are smaller than any of ours." if lower else ""
+    out_of_reach = f" Gaps of theirs smaller than any of ours: {lower}." if lower else ""
     return (
         f"{'met' if met == total else 'missed'}, at {met} of {total} settings of theirs the mean "
         f"of ours is not below by more than {number(SLIGHT)}.{missed}{out_of_reach} {by}"

@@ -106,7 +106,7 @@ def detailed(frame: pd.DataFrame) -> Table:
             said = f"{'**' * sure}{OF[row['word']]}{'**' * sure}"
             rows.append(
                 [f"{panel[0].capitalize()}, {judged_by(panel[1])}", NOTIONS[notion],
-                 f"{said} {RIVALS[row['against']]}", str(found), found.splits,
+                 f"{said} {RIVALS[row['against']]}", str(found).replace(" ", "&nbsp;"), found.splits,
                  "yes" * (sure and row["holm"])]
             )  # fmt: skip
     head = ["dataset, judged by", "notion", "OTF is", "by, in AUC", "splits", "holds by Holm"]
