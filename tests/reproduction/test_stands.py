@@ -108,9 +108,14 @@ def test_every_comparison_has_its_interval_and_splits():
     frame = to_frame(results())
     table = detailed(frame)
     assert len(table.rows) == len(standings(frame))
-    norm = ["Adult, race", "equalized odds", "**ahead of** Norm", "+0.0040 [+0.0040, +0.0040]"]
+    norm = [
+        "Adult, race",
+        "equalized odds",
+        "**ahead of** Norm",
+        "+0.0040&nbsp;[+0.0040,&nbsp;+0.0040]",
+    ]
     assert [*norm, 4, "yes"] in table.rows
-    squared = ["**behind** Norm p = 2", "-0.0060 [-0.0060, -0.0060]", 3, "yes"]
+    squared = ["**behind** Norm p = 2", "-0.0060&nbsp;[-0.0060,&nbsp;-0.0060]", 3, "yes"]
     assert ["Adult, sex and race together", "demographic parity", *squared] in table.rows
     assert next(row[2] for row in table.rows if row[0] == "Dutch, sex") == "level with Norm"
 
@@ -157,8 +162,8 @@ def test_only_what_holds_by_holm_is_marked():
     assert {0.01 < d.p < 0.05 for d in own["difference"]} == {True}
     assert not own["holm"].any()
     rows = [row[2:] for row in detailed(frame).rows if row[0] == "Adult, race"]
-    assert ["**ahead of** Norm", "+0.0040 [+0.0011, +0.0069]", 4, ""] in rows
-    assert ["**behind** Norm p = 2", "-0.0060 [-0.0060, -0.0060]", 3, "yes"] in rows
+    assert ["**ahead of** Norm", "+0.0040&nbsp;[+0.0011,&nbsp;+0.0069]", 4, ""] in rows
+    assert ["**behind** Norm p = 2", "-0.0060&nbsp;[-0.0060,&nbsp;-0.0060]", 3, "yes"] in rows
     sure = sum(d.low > 0 or d.high < 0 for d in table["difference"])
     said = f"Of them {sure} leave out zero, and {table['holm'].sum()} do by Holm's method."
     assert reading(frame).endswith(said)

@@ -21,7 +21,8 @@ ALPHAS = {
         **dict.fromkeys(("otf", "otf_attributes"), _WIDE),
         **dict.fromkeys(("norm", "barycenter"), _DENSE),
         "norm2": _MIDDLE,
-        "correlation": tuple(sorted((*_MIDDLE, 0.62, 0.65, 0.8, 0.9))),  # falls later: the largest alone
+        # The largest one alone is lowered first, so the others fall later.
+        "correlation": tuple(sorted((*_MIDDLE, 0.62, 0.65, 0.8, 0.9))),
     },
     "paper": {
         **dict.fromkeys(("otf", "otf_attributes", "norm", "coordinate"), (0.1, 0.3, 0.5, 0.7, 0.9)),

@@ -104,9 +104,10 @@ def detailed(frame: pd.DataFrame) -> Table:
             found: Difference = row["difference"]
             sure = row["word"] in (AHEAD, BEHIND)
             said = f"{'**' * sure}{OF[row['word']]}{'**' * sure}"
+            interval = str(found).replace(" ", "&nbsp;")  # on one line
             rows.append(
                 [f"{panel[0].capitalize()}, {judged_by(panel[1])}", NOTIONS[notion],
-                 f"{said} {RIVALS[row['against']]}", str(found).replace(" ", "&nbsp;"), found.splits,
+                 f"{said} {RIVALS[row['against']]}", interval, found.splits,
                  "yes" * (sure and row["holm"])]
             )  # fmt: skip
     head = ["dataset, judged by", "notion", "OTF is", "by, in AUC", "splits", "holds by Holm"]
