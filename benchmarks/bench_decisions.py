@@ -384,7 +384,7 @@ METHODS: dict[str, Callable[..., Runs]] = {
     "plain": fair(confidence=None),
     "attribute": fair(confidence=None, use_sensitive=True),
     "mixed": fair(confidence=None, randomize=True),
-    "again": fair(confidence=None, randomize=True, retrain=True),
+    "again": fair(confidence=None, retrain=True),
     "mixed_attribute": fair(confidence=None, use_sensitive=True, randomize=True),
     "thresholds": thresholds,
     "error_parity": error_parity,

@@ -42,7 +42,7 @@ METHODS = {
     "plain": Method("FairDecisions, no margin", True, False, "yes", "#0072b2", "o-"),
     "margin": Method("FairDecisions", True, False, "yes", "#56b4e9", "o:"),
     "mixed": Method("FairDecisions, several rules", True, False, FIXED, "#7b3fa0", "p-"),
-    "again": Method("FairDecisions, trained again", True, False, FIXED, "#333333", "h-"),
+    "again": Method("FairDecisions, trained again", True, False, "yes", "#333333", "h-"),
     "on_top": Method("FairDecisions on OTF", True, False, "yes", "#004466", "s-"),
     "otf": Method("OTF alone, threshold of 1/2", True, False, "yes", "#cc79a7", "^-"),
     "linear_post": Method("LinearPost", False, False, "but for noise", "#d55e00", "D-"),

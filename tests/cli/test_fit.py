@@ -589,7 +589,12 @@ def test_a_model_is_trained_again_for_its_decisions(tmp_path, model):
     said = otfair(*base, "--retrain", "-o", tmp_path / "m", "--json")
     assert said.code in (0, 4), said
     rule = load_model(tmp_path / "m" / "model.safetensors")
-    assert rule.retrain
+    assert said.data["decisions"]["retrained"] == hasattr(rule, "retrained_")
+    lines = [line["text"] for line in said.data["decisions"]["lines"]]
+    assert any(line.startswith("The model that was trained a second time is") for line in lines)
+    said = otfair(*base, "--retrain", "--notion", "equalized_odds", "-o", tmp_path / "o")
+    assert said.code == 2
+    assert "--retrain is for limits on rates of decisions, not within labels" in said.err
     said = otfair(*base, "--retrain", "--use-sensitive", "-o", tmp_path / "n")
     assert said.code == 2
     assert "--use-sensitive and --retrain do not go together" in said.err

@@ -40,6 +40,11 @@ def make_rule(options: argparse.Namespace, task: Task, classifier: Any, many: in
         raise UsageError("--use-sensitive and --control do not go together")
     if options.use_sensitive and options.retrain:
         raise UsageError("--use-sensitive and --retrain do not go together")
+    if options.retrain and any(getattr(n, "within_labels", ()) for n in task.notion.parts):
+        raise UsageError(
+            "--retrain is for limits on rates of decisions, not within labels; leave it out, or "
+            "pass --randomize, which is for narrow limits on equalized odds"
+        )
     if isinstance(classifier, OTFClassifier):
         with config_context(enable_metadata_routing=True):
             classifier.set_fit_request(sensitive_features=True, sample_weight=True)
@@ -148,6 +153,7 @@ def judge_rule(rule: FairDecisions, decided: dict[str, np.ndarray], part: Task) 
         "ties": rule.ties,
         "use_sensitive": rule.use_sensitive,
         "rules": len(getattr(rule, "shares_", [1.0])),
+        "retrained": hasattr(rule, "retrained_") if rule.retrain else None,
         "confidence": rule.confidence,
         "promise": rule.confidence_,
         "limits_met": met,  # by those who tuned the rule, without a margin
@@ -212,6 +218,9 @@ def _lines(found: dict[str, Any], part: Task) -> list[dict[str, Any]]:
             if judged != after:
                 said += f" ({judged:.3f} among groups that it is promised for)"
             add(f"{said}.", met)
+    if found["retrained"] is not None:
+        helped = "kept: more of its decisions are right" if found["retrained"] else "left: no help"
+        add(f"The model that was trained a second time is {helped}.")
     promise, asked = found["promise"], found["confidence"]
     small = [group for group in found["groups"] if group["needed"]]
     if not found["limits_met"]:

@@ -45,7 +45,7 @@ from otfair.decisions._people import (
     with_mean_one,
 )
 from otfair.decisions._report import GroupRate, accuracy, check_final, missed_by, rates_of, warn
-from otfair.decisions._retraining import is_worse, weighed, worth
+from otfair.decisions._retraining import helps, weighed, weight_name, worth
 from otfair.decisions._rows import Limit, Row, families_of, read_rows
 from otfair.decisions._settings import check_settings, threshold_of
 from otfair.decisions._sight import SeesPeople
@@ -74,7 +74,8 @@ class FairDecisions(
 
     The decision is positive where ``score - threshold - duals . rows(x) > 0``: the score of a
     classifier, less a small price for each group, as far as the features tell it. The rule is
-    deterministic and does not need the sensitive attributes of the people it decides about.
+    deterministic and does not need the sensitive attributes of the people it decides about. (With
+    `retrain` the score is that of two classifiers; see docs/decisions.md.)
 
     Parameters
     ----------
@@ -142,7 +143,9 @@ class FairDecisions(
     shares_ : ndarray of shape (n_rules,)
         The share of people that each rule decides about, where they are spread over several.
     retrained_ : classifier
-        The classifier that was trained a second time, where its decisions are no worse.
+        The classifier that was trained a second time, if that helped those who tuned the rule.
+    prices_ : ndarray of shape (n_rows,)
+        The prices that it was trained at.
     names_ : list of str
         Names of the rows, such as ``"sex=Female | y=1"``.
     limits_met_ : bool
@@ -335,8 +338,9 @@ class FairDecisions(
             if tried is not None:
                 second = judges(self._gain_again(X, tried, scores, expected, prices))
                 again = self._tune(second.sample, families)
-                if not is_worse(second, again, tuning, promise):
-                    tuning, promise, chances = second, again, tried
+                if helps(second, again, tuning, promise):
+                    tuning = replace(second, free=tuning.sample.outcome(np.zeros(len(rows))))
+                    promise, chances = again, tried
                     self.retrained_, self.prices_ = model, prices
         sample = tuning.sample
         self.duals_ = promise.rule.duals / shares
@@ -463,7 +467,7 @@ class FairDecisions(
         DataFrame
             One row for each limit: accuracy, largest difference and smallest ratio of rates, and
             the rate of positive decisions; and whether those who tuned the rule meet the limit. No
-            margin is kept.
+            margin is kept, and a classifier that was trained again stays as it is.
         """
         tuning = self._tuned_by()
         others = (X, y, sensitive_features)
@@ -529,7 +533,10 @@ class FairDecisions(
             return dict(routed.estimator.fit)
         if params:
             raise TypeError(f"fit takes {sorted(params)} only where metadata routing is on.")
-        return {name: v for name, v in own.items() if has_fit_parameter(self.estimator, name)}
+        found = {n: v for n, v in own.items() if has_fit_parameter(self.estimator, n)}
+        if weight is not None and (name := weight_name(self.estimator)) is not None:
+            found[name] = weight  # of a pipeline, its last step
+        return found
 
     def _read(self, sensitive: Array, people: int) -> tuple[Notion, np.ndarray]:
         """Return the notion for these columns, and of whom all are known, (n,) bool."""
@@ -587,7 +594,11 @@ class FairDecisions(
         gain, expected = self._seen(X, sensitive)
         spread = self._tuning.sample.number is not None
         number = number_of(X, self.seed_) if spread else None
-        return self._judges_of(gain, expected, observed, weight, labels, number)
+        judges = self._judges_of(gain, expected, observed, weight, labels, number)
+        if not hasattr(self, "retrained_"):
+            return judges
+        free = self._scores(self.estimator_, X) > threshold_of(self)
+        return replace(judges, free=free.astype(np.float64))
 
     def _judges_of(
         self,

@@ -27,11 +27,16 @@ class Judges:
     sample: Sample
     labels: np.ndarray  # (n,), 0 or 1
     threshold: float
+    free: np.ndarray | None = None  # decisions without a limit, (n,), where gains do not make them
 
     def cost(self, rule: Rule | None, families: Sequence[Family]) -> dict[str, float]:
         """Return accuracy, difference, ratio and rate under a rule, or without one."""
-        none = np.zeros(self.sample.observed.shape[1])
-        outcome = self.sample.outcome(none) if rule is None else rule.outcome(self.sample)
+        if rule is not None:
+            outcome = rule.outcome(self.sample)
+        elif self.free is not None:
+            outcome = self.free
+        else:
+            outcome = self.sample.outcome(np.zeros(self.sample.observed.shape[1]))
         right = accuracy(self.sample, outcome, self.labels, self.threshold)
         return {"accuracy": right, **measured(self.sample, families, outcome)}
 

@@ -19,8 +19,8 @@ from otfair.decisions import _groups
 from otfair.decisions._calibration import calibrated
 from otfair.decisions._groups import Block
 from otfair.decisions._numbers import jitter
-from otfair.decisions._people import Folds, read_X, see_crowds, take, with_mean_one
-from otfair.decisions._retraining import gains, weighed
+from otfair.decisions._people import Folds, read_X, see_crowds, take
+from otfair.decisions._retraining import gains, has_signs, weighed, weights
 from otfair.decisions._rows import Row, known_values
 from otfair.decisions._settings import threshold_of
 from otfair.notions import as_encoded, as_notion
@@ -90,10 +90,11 @@ class SeesPeople:
         None where decisions of one sign only are left. `said` is what the final models say of
         people, by which crowds are found.
         """
-        signs = self.classes_[(value > 0).astype(int)]
-        params = weighed(self.estimator, routed, with_mean_one(weight * np.abs(value)))
-        if any(len(np.unique(signs[train])) < 2 for train, _ in folds):
+        weight = weights(value, weight)
+        if not has_signs(value, weight, folds):
             return None, None
+        signs = self.classes_[(value > 0).astype(int)]
+        params = weighed(self.estimator, routed, weight)
         model, chances = self._cross_fit(X, signs, folds, params)
         final = np.column_stack([self._scores(model, X), said])
         return model, see_crowds(final, chances, said)[0]
