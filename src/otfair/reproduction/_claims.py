@@ -140,8 +140,11 @@ def difference(
     """
     x, y = f"{part}_{violation}", f"{part}_auc"
     gaps, steps = [], []
-    for split in select(first, method="unfair")["split"]:
-        (one, near), (other, far) = (_crossing(c, split, x, y, share) for c in (first, second))
+    arrays = [[c[name].to_numpy() for name in ("split", x, y)] for c in (first, second)]
+    for split in arrays[0][0][(first["method"] == "unfair").to_numpy(dtype=bool)]:
+        (one, near), (other, far) = (
+            _crossing(v[own == split], values[own == split], share) for own, v, values in arrays
+        )
         if not np.isnan(one - other):
             gaps.append(one - other)
             steps.append(max(near, far))
@@ -157,13 +160,11 @@ def price(own: pd.DataFrame, part: str, violation: str, share: float) -> Differe
     return difference(own, flat, part, violation, share)
 
 
-def _crossing(curve: pd.DataFrame, split: int, x: str, y: str, share: float) -> tuple[float, float]:
-    """Return y where a split's curve first comes down to a share, and how wide the step is.
+def _crossing(v: np.ndarray, values: np.ndarray, share: float) -> tuple[float, float]:
+    """Return a value where a split's curve first comes down to a share, and how wide the step is.
 
     Both the share and the step are of the violation of the unfair model, which is the first.
     """
-    own = curve["split"].to_numpy() == split
-    v, values = curve[x].to_numpy()[own], curve[y].to_numpy()[own]
     v = v / v[:1]
     for k in range(len(v) - 1):
         if v[k] >= share > v[k + 1]:

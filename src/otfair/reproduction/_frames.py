@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from otfair.reproduction._plan import COLUMNS
@@ -51,9 +52,8 @@ SETUPS = (
 
 def select(frame: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
     """Return the rows whose columns have the wanted values."""
-    for name, value in wanted.items():
-        frame = frame[frame[name] == value]
-    return frame
+    each = [(frame[name] == value).to_numpy(dtype=bool) for name, value in wanted.items()]
+    return frame[np.logical_and.reduce(each)] if each else frame  # one copy for all of them
 
 
 def to_frame(results: Iterable[Result]) -> pd.DataFrame:
