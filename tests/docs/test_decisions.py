@@ -522,7 +522,11 @@ def test_what_a_second_training_gives(others):
             mean, reach = (float(x) for x in cell.split(" ± "))
             assert (mean, reach) == pytest.approx(interval(leads.mean(), 3 / 7), abs=5.1e-5)
             assert abs(mean) <= reach
-            assert (mean > 5e-4) == (title.startswith("Adult") and base == "logistic")
-            assert (mean < -0.001) == title.startswith("COMPAS")
+            if title.startswith("COMPAS"):
+                assert mean < -0.001
+            else:
+                assert abs(mean) < 0.001
+                assert mean > 5e-4 or (title, base) != ("Adult, all 48842 people, sex", "logistic")
     says("decisions", "with logistic regression on Adult the mean is higher",
-         "Elsewhere there is no gain, and on COMPAS")  # fmt: skip
+         "elsewhere means change by less than .001, or are lower on COMPAS, where 4300 people",
+         "All intervals reach zero.")  # fmt: skip
