@@ -153,9 +153,12 @@ def _post(evidence: Evidence, setup: Setup) -> Verdict:
     span = f"epoch {POSTPROCESS_EPOCHS} to {2 * POSTPROCESS_EPOCHS}"
     if setup.protocol == "full":
         span = "the unfair model to where the penalty alone leads it"
+    end = "0"  # below what rounding leaves
+    if cost[1] > 0:
+        end = f"{cost[1]:.1e} (a factor of {cost[0] / cost[1]:.3g})"
     figures = {
         "from, to": f"{span}, {len(runs)} seeds",
-        "adjusted cost": f"{cost[0]:.1e} to {cost[1]:.1e} (a factor of {cost[0] / cost[1]:.3g})",
+        "adjusted cost": f"{cost[0]:.1e} to {end}",
         "PDP": f"{pdp[0]:.3f} to {pdp[1]:.4f}",
         "AUC": f"{auc[0]:.4f} to {auc[1]:.4f}",
     }
