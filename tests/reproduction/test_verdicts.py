@@ -26,7 +26,7 @@ from otfair.reproduction._frames import SETUPS, Setup
 from otfair.reproduction._page import page
 from otfair.reproduction._summary import multiplicity, summary
 from otfair.reproduction._tables import Table
-from otfair.reproduction._verdicts import CLAIMS
+from otfair.reproduction._verdicts import CLAIMS, _post
 
 pytestmark = pytest.mark.slow
 
@@ -373,6 +373,15 @@ def test_curves_without_their_unfair_model_are_left_out():
     pd.testing.assert_frame_equal(found, expected)
     assert page(alone, "pictures")
     assert draw_curves(found, "full", "test").axes
+
+
+def test_a_cost_may_fall_to_nothing():
+    made = [invent(run, {}) for run in plan("postprocess", "full", 3)]
+    for result in made:
+        result.metrics["adjusted"][-1] = 0.0
+    found = _post(Evidence.of(to_frame(made)), FULL)
+    assert found.figures["adjusted cost"] == "1.0e-02 to 0"
+    assert found.count == "3 of 4"  # it is not 1e-4
 
 
 def test_a_table_is_markdown():
