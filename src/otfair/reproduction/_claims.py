@@ -140,8 +140,11 @@ def difference(
     """
     x, y = f"{part}_{violation}", f"{part}_auc"
     gaps, steps = [], []
-    arrays = [[c[name].to_numpy() for name in ("split", x, y)] for c in (first, second)]
-    for split in arrays[0][0][(first["method"] == "unfair").to_numpy(dtype=bool)]:
+    splits = select(first, method="unfair")["split"].tolist()
+    # Without splits, as of a dataset that was not run, there may be no such columns.
+    names = ("split", x, y) if splits else ()
+    arrays = [[c[name].to_numpy() for name in names] for c in (first, second)]
+    for split in splits:
         (one, near), (other, far) = (
             _crossing(v[own == split], values[own == split], share) for own, v, values in arrays
         )
