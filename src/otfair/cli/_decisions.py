@@ -219,7 +219,7 @@ def _lines(found: dict[str, Any], part: Task) -> list[dict[str, Any]]:
                 said += f" ({judged:.3f} among groups that it is promised for)"
             add(f"{said}.", met)
     if found["retrained"] is not None:
-        helped = "kept: more of its decisions are right" if found["retrained"] else "left: no help"
+        helped = "kept" if found["retrained"] else "not kept, as it was no help"
         add(f"The model that was trained a second time is {helped}.")
     promise, asked = found["promise"], found["confidence"]
     small = [group for group in found["groups"] if group["needed"]]
