@@ -170,3 +170,17 @@ def test_below_three_splits_there_is_no_interval():
     assert not wide.below(0)
     assert str(mean_difference([])) == "not reached"
     assert not mean_difference([]).above(-1)
+
+
+def test_a_table_is_computed_once_and_is_the_callers_own():
+    def found(frame, part="test"):
+        return compare(frame, "full", part)["difference"].tolist()
+
+    one, other = results(noise=0.01), results(noise=0.02)
+    first = compare(one, "full", "test")
+    kept = first["difference"].tolist()
+    first["difference"] = None
+    assert all(a is b for a, b in zip(found(one), kept, strict=True))
+    assert found(one, "train")[0].high != kept[0].high
+    assert found(other)[0].mean != kept[0].mean
+    assert [str(d) for d in found(one)] == [str(d) for d in kept]

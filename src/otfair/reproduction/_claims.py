@@ -9,7 +9,15 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from otfair.reproduction._frames import PANELS, Panel, panel_runs, select, shown, title
+from otfair.reproduction._frames import (
+    PANELS,
+    Panel,
+    panel_runs,
+    remembered,
+    select,
+    shown,
+    title,
+)
 
 SHARES = (0.75, 0.5, 0.25, 0.1)  # of the unfair model's violation
 INTERVAL = 3  # splits from which on a difference has an interval, and counts in a verdict
@@ -177,6 +185,7 @@ def _crossing(v: np.ndarray, values: np.ndarray, share: float) -> tuple[float, f
     return float("nan"), float("nan")
 
 
+@remembered
 def compare(
     frame: pd.DataFrame,
     protocol: str,

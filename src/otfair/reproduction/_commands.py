@@ -18,27 +18,27 @@ def commands(runs: Iterable[Run]) -> list[str]:
     left, those with most of it, and how many of their runs were made.
     """
     runs = list(runs)
-    made = {run.key for run in runs}
+    made = set(runs)
     most = max((run.split for run in runs), default=-1) + 1
-    planned: dict[str, set[str]] = {}
+    planned: dict[str, set[Run]] = {}
     left, out = set(made), []
     for protocol, target in product(("full", "paper"), TARGETS):
         if ONE_PROTOCOL.get(target, protocol) != protocol:
             continue
-        own: dict[str, set[str]] = {}
+        own: dict[str, set[Run]] = {}
         for n in range(1, most + 1):
-            keys = {run.key for run in plan(target, protocol, n)}
-            if keys not in own.values():  # some have fewer splits than are asked for
-                own[f"otfair reproduce {target} --protocol {protocol} --splits {n}"] = keys
+            asked = set(plan(target, protocol, n))
+            if asked not in own.values():  # some have fewer splits than are asked for
+                own[f"otfair reproduce {target} --protocol {protocol} --splits {n}"] = asked
         planned |= own
-        whole = [text for text, keys in own.items() if keys <= made and keys & left]
+        whole = [text for text, asked in own.items() if asked <= made and asked & left]
         if whole:
             left -= own[whole[-1]]
             out.append(whole[-1])
     while left:
-        text, keys = max(planned.items(), key=lambda item: (len(item[1] & left), -len(item[1])))
-        if not keys & left:
+        text, asked = max(planned.items(), key=lambda item: (len(item[1] & left), -len(item[1])))
+        if not asked & left:
             break  # made by an older plan
-        left -= keys
-        out.append(f"{text}  # of whose {len(keys)} runs {len(keys & made)} were made")
+        left -= asked
+        out.append(f"{text}  # of whose {len(asked)} runs {len(asked & made)} were made")
     return out

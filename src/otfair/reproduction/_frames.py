@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
+from weakref import ref
 
 import numpy as np
 import pandas as pd
@@ -48,6 +50,30 @@ SETUPS = (
     Setup("paper", f"{PROTOCOLS['paper']}, converged duals", "paper", "otf"),
     Setup("full", PROTOCOLS["full"], "full", "otf"),
 )
+
+
+P = ParamSpec("P")
+
+
+def remembered(
+    function: Callable[Concatenate[pd.DataFrame, P], pd.DataFrame],
+) -> Callable[Concatenate[pd.DataFrame, P], pd.DataFrame]:
+    """Compute the tables that are made of a frame of runs once, until another frame comes."""
+    of: Callable[[], pd.DataFrame | None] = lambda: None
+    tables: dict[Hashable, pd.DataFrame] = {}
+
+    @wraps(function)
+    def table(frame: pd.DataFrame, /, *args: P.args, **kwargs: P.kwargs) -> pd.DataFrame:
+        nonlocal of
+        if of() is not frame:
+            of = ref(frame)
+            tables.clear()
+        key = args, tuple(kwargs.items())
+        if key not in tables:
+            tables[key] = function(frame, *args, **kwargs)
+        return tables[key].copy()
+
+    return table
 
 
 def select(frame: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
