@@ -41,6 +41,7 @@ def made(
         "adult against published": words.against_published(runs),
         "adult published": tables.quoted(runs),
         "adult lowest": tables.lowest(runs),
+        "adult chance": words.by_chance(data.chance()),
         "adult costs": tables.costs(tables.by_base(adult)),
         "posts costs": tables.costs({BASES["boosted"]: pd.concat(posts.values())}),
         "small costs": tables.costs(small),

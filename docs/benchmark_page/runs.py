@@ -89,6 +89,11 @@ def networks(all_people: bool = False) -> pd.DataFrame:
     return runs[counts == counts.max()]
 
 
+def chance() -> pd.DataFrame:
+    """Return what gaps a rule without any shows among test people."""
+    return pd.read_csv(BENCHMARKS / "chance.csv")
+
+
 def published() -> pd.DataFrame:
     """Return what others have published."""
     return pd.read_csv(BENCHMARKS / "published.csv")
@@ -124,6 +129,11 @@ def unbeaten(means: pd.DataFrame) -> pd.DataFrame:
     """Return a method's points that no other of its own beats by gap and accuracy; gaps rise."""
     means = means.sort_values(["gap", "accuracy"], ascending=[True, False])
     return means[means["accuracy"] > means["accuracy"].cummax().shift(fill_value=-1.0)]
+
+
+def limited(part: pd.DataFrame, method: str) -> pd.DataFrame:
+    """Return mean gaps and accuracies of a method's own settings."""
+    return part[part["method"] == method].groupby("setting")[["gap", "accuracy"]].mean()
 
 
 def curve(part: pd.DataFrame, method: str) -> pd.DataFrame:
@@ -230,7 +240,7 @@ def lead(part: pd.DataFrame, ours: str, peer: str) -> Lead:
     largest = points(part, ours)["gap"].max()
     line, mine = curve(part, ours), _with_free(part, ours)
     theirs = part[part["method"] == peer]
-    kept = unbeaten(theirs.groupby("setting")[["gap", "accuracy"]].mean())["gap"].sort_index()
+    kept = unbeaten(limited(part, peer))["gap"].sort_index()
     missed = int((kept < line["gap"].iloc[0] - NEAR).sum())
     kept = kept[kept.between(line["gap"].iloc[0] - NEAR, largest + NEAR)]
     found = {}
