@@ -35,7 +35,8 @@ def fill(path: Path, parts: dict[str, str]) -> None:
 def table(head: list[str], rows: list[list[str]]) -> str:
     """Return a table in Markdown."""
     lines = ["| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *rows)]
-    return "\n".join(lines)
+    # A number and its interval stay on one line.
+    return re.sub(r"(?<=\d) (±|of) (?=[.\d])", "\u00a0\\1\u00a0", "\n".join(lines))
 
 
 def number(value: float, digits: int = 4, sign: bool = False) -> str:

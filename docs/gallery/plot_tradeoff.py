@@ -33,7 +33,7 @@ print(shown.round(3).to_string())
 # %%
 # Without a penalty the scores correlate with sex by 0.193.
 # At alpha = 0.7 that falls to 0.043, and AUC goes from 0.811 to 0.784.
-# On this table the two penalties are level: their intervals overlap.
+# The intervals of the two penalties overlap: this picture does not tell which is better.
 
 axes = otfair.plot_tradeoff(curves)
 axes.set_title("Fairness against predictive power, on new people")

@@ -11,22 +11,22 @@ import pandas as pd
 from otfair.reproduction._claims import curve, price, signed
 from otfair.reproduction._frames import BOTH, LARGER, PANELS, PROTOCOLS, select, title
 from otfair.reproduction._plan import COLUMNS, VIOLIN_EPSILONS
-from otfair.reproduction._standings import SHARE, headline, standings
+from otfair.reproduction._standings import SHARE
 from otfair.reproduction._train import POSTPROCESS_EPOCHS, QUANTILES
 
 METHODS = {
-    "full": ("otf", "OTF (one cost for all)"),
+    "full": ("otf", "the paper's OTF (one cost for all attributes, not the default)"),
     "paper": ("coordinate", "the published method"),
 }
 
 
-def of_poster(frame: pd.DataFrame) -> str:
-    """Return what the comparisons come to, and what the panels are."""
+def of_poster() -> str:
+    """Return what the panels are; what they come to is said in the figure's title."""
     return (
-        f"{headline(standings(frame))}. Above: AUC on test people of Adult against the share of "
-        "unfairness that is left, by sex or by race, whichever is larger. Below: AUC of OTF, as by "
-        "default, minus that of each other penalty where half is left (dotted above), with 95 % "
-        "intervals; right of zero OTF is better"
+        "Above: AUC on test people of Adult against the share of unfairness that is left, by sex "
+        "or by race, whichever is larger. Below: AUC of OTF, as by default, minus that of each "
+        "other penalty where half is left (dotted above), with 95 % intervals; right of zero OTF "
+        "predicts better, left of it worse"
     )
 
 
@@ -58,8 +58,8 @@ def of_curves(
         return f"On the whole AUC falls as less violation is left: {which}"
     low, high = max(found, key=found.__getitem__), min(found, key=found.__getitem__)
     return (
-        f"Halving a violation changes the AUC of {name} by {signed(found[low])} ({low}) to "
-        f"{signed(found[high])} ({high}), of {len(found)} that can be compared: {which}"
+        f"Halving the unfairness changes the AUC of {name} by {signed(found[low])} ({low}) to "
+        f"{signed(found[high])} ({high}): {which}"
     )
 
 

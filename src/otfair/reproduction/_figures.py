@@ -293,7 +293,7 @@ def drawings(frame: pd.DataFrame) -> dict[str, Drawing]:
     found: dict[str, Drawing] = {}
     adult = select(frame, experiment="curves", protocol="full", dataset="adult", notion="peo")
     if {"otf", "norm"} <= set(adult["method"]):
-        found["poster"] = of_poster(frame), partial(draw_poster, frame)
+        found["poster"] = of_poster(), partial(draw_poster, frame)
     kinds = {"test": ("test", False), "train": ("train", False), "common": ("test", True)}
     for protocol, (name, (part, common)) in product(PROTOCOLS, kinds.items()):
         own = select(frame, experiment="curves", protocol=protocol)

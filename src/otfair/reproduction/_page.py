@@ -71,6 +71,7 @@ def page(results: list[Result], figures: str = ".") -> str:
         protocols=protocols,
         setups=setups,
         claims=claims,
+        found={text: _found(verdicts) for text, verdicts in claims.items()},
         unknown=UNKNOWN,
         margin=MARGIN,
         widest_step=WIDEST_STEP,
@@ -109,6 +110,12 @@ def page(results: list[Result], figures: str = ".") -> str:
             frame, {"otf_attributes": ("otf", "norm", "norm2", "correlation")}, ("full", "paper")
         ),
     )
+
+
+def _found(verdicts: Mapping[str, Verdict]) -> str:
+    """Return the first verdict on a claim that enough runs allow."""
+    words = [v.word for v in sorted(verdicts.values(), key=lambda v: not v.judged)]
+    return words[0] if words else UNKNOWN
 
 
 def _judged(verdicts: Mapping[str, Verdict], setups: Sequence[Setup]) -> Table:

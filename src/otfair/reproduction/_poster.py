@@ -49,10 +49,17 @@ def draw_poster(frame: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(9.4, 10.4), layout="constrained")
     halves: Any = figure.subfigures(2, 1, height_ratios=[1, 1.25])
     above, below = halves
-    top = above.subplots()
+    left = above.subplots(1, 2, sharex=True, sharey=True)
     right = below.subplots(1, 2, sharex=True, sharey=True)
-    _trade_off(top, frame)
-    top.set_title(message(table, "adult", BOTH, "peo"), fontsize=12)
+    for axes, notion in zip(left, NOTIONS):
+        _trade_off(axes, frame, notion)
+        axes.set_title(message(table, notion), fontsize=12)
+    left[0].set_ylabel("AUC on test people", fontsize=11)
+    left[0].legend(frameon=False, loc="lower right", fontsize=10)
+    above.supxlabel(
+        "unfairness left, of the unfair model's (by sex or by race, whichever is larger)",
+        fontsize=11,
+    )
     for axes, notion in zip(right, NOTIONS):
         own = select(table, notion=notion)
         _differences(axes, own)
@@ -67,22 +74,22 @@ def draw_poster(frame: pd.DataFrame) -> Figure:
     return figure
 
 
-def message(table: pd.DataFrame, dataset: str, attribute: str, notion: str) -> str:
-    """Say how OTF compares with Norm in one place, if that is known."""
-    rows = select(table, dataset=dataset, attribute=attribute, notion=notion, against="norm")
-    what = "Adult, equalized odds by sex and race"
+def message(table: pd.DataFrame, notion: str) -> str:
+    """Say how OTF compares with Norm on Adult by both attributes, if that is known."""
+    rows = select(table, dataset="adult", attribute=BOTH, notion=notion, against="norm")
+    what = f"Adult, {NOTIONS[notion].split(':')[0].lower()}, by sex and race"
     if rows.empty:
         return f"{what}:\nthe whole trade-off"
     found: Difference = rows["difference"].iloc[0]
     said = OF[rows["word"].iloc[0]]
-    return f"{what}: {said} Norm at one half\n({found.mean:+.4f} of AUC, {found.splits} splits)"
+    return f"{what}:\n{said} Norm at one half ({found.mean:+.4f})"
 
 
-def _trade_off(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draw test AUC against the larger share that is left, on Adult for equalized odds."""
-    panel, x = PANEL_OF["adult", BOTH], f"test_peo_{BOTH}"
+def _trade_off(axes: Axes, frame: pd.DataFrame, notion: str) -> None:
+    """Draw test AUC against the larger share that is left, on Adult."""
+    panel, x = PANEL_OF["adult", BOTH], f"test_{notion}_{BOTH}"
     for method, label in NAMES.items():
-        own = curve(frame, panel, "peo", method)
+        own = curve(frame, panel, notion, method)
         if method not in set(own["method"]):
             continue
         means = own.groupby("alpha")[[x, "test_auc"]].mean()
@@ -90,16 +97,11 @@ def _trade_off(axes: Axes, frame: pd.DataFrame) -> None:
         axes.plot(
             means[x], means["test_auc"], LINES[method] + marker, color=colour, label=label, ms=5
         )
-    free = select(curve(frame, panel, "peo", "norm"), method="unfair")["test_auc"].mean()
+    free = select(curve(frame, panel, notion, "norm"), method="unfair")["test_auc"].mean()
     axes.plot(1, free, "*", color="k", ms=12, zorder=3)
     axes.annotate("unfair model", (1, free), (6, -52), textcoords="offset points", ha="right",
                   fontsize=11, arrowprops={"arrowstyle": "-", "lw": 0.6, "shrinkB": 6})  # fmt: skip
     axes.axvline(SHARE, color=GREY, lw=1, ls=":")
-    axes.set_xlabel(
-        "unfairness left, of the unfair model's (by sex or by race, whichever is larger)",
-        fontsize=11,
-    )
-    axes.set_ylabel("AUC on test people", fontsize=11)
     axes.set_xlim(0, 1.04)
     axes.tick_params(labelsize=11)
     axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
@@ -107,7 +109,6 @@ def _trade_off(axes: Axes, frame: pd.DataFrame) -> None:
         "better", (0.04, 0.96), (0.16, 0.8), xycoords="axes fraction",
         arrowprops={"arrowstyle": "->", "color": GREY}, color=GREY, fontsize=11,
     )  # fmt: skip
-    axes.legend(frameon=False, loc="lower right", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
 
 

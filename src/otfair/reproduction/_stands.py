@@ -53,8 +53,8 @@ def _works(frame: pd.DataFrame) -> str:
     tables = len({name.split()[0] for name in paid})
     works = "It works" if 2 * len(reached) > len(paid) else "It seldom works"
     return (
-        f"**{works}:** on {tables} real table{'s' * (tables > 1)} OTF halves the unfairness for "
-        f"new people in {len(reached)} of {len(paid)} cases"
+        f"**{works}:** on {tables} real table{'s' * (tables > 1)} OTF, with its defaults, halves "
+        f"the unfairness for new people in {len(reached)} of {len(paid)} cases"
         + (f", for at most {max(*costs, 0.0):.4f} of AUC." if costs else ".")
     )
 
@@ -91,8 +91,7 @@ def _cell(found: Difference | None) -> str:
     if found is None:
         return "-"
     said = word(found)
-    number = f"{found.mean:+.4f}".replace("0.", ".", 1)
-    return f"**{said}** {number}" if said in (AHEAD, BEHIND) else f"{said} {number}"
+    return f"{'**' * (sure := said in (AHEAD, BEHIND))}{said}{'**' * sure} {found.mean:+.4f}"
 
 
 def detailed(frame: pd.DataFrame) -> Table:
