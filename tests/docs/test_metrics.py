@@ -40,11 +40,15 @@ def test_neighbours(halves):
     assert lead.idxmax() == ("adult", "PDP")
     assert len(lead) == 6
     assert (lead < 0).sum() == 1
-    says("metrics", "So OTF is ahead of Norm in one of six rows, behind in one and the same in four")
-    for name in ("index", "../README"):
-        says(name, "Measured in six cases, its models treat near neighbours of different groups more "
-             "alike than Norm's in one (Adult by sex, demographic parity), less in one, and the "
-             "same in four")  # fmt: skip
+    says(
+        "metrics", "So OTF is ahead of Norm in one of six rows, behind in one and the same in four"
+    )
+    alike = (
+        "Measured in six cases, its models treat near neighbours of different groups more alike "
+        "than Norm's in one (Adult by sex, demographic parity), less in one, and the same in four"
+    )
+    says("index", alike)
+    says("../README", alike)
     assert (lead.drop("adult") == 0).all()
     says("metrics", "On the other tables the gaps of OTF and Norm are equal to three digits")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from otfair.reproduction import Result, plan, to_frame
@@ -11,6 +13,7 @@ from otfair.reproduction._standings import (
     default_method,
     halved,
     headline,
+    raised,
     standings,
     tally,
     word,
@@ -247,3 +250,22 @@ def test_the_posters_title_says_the_same():
     frame = to_frame(results())
     said = verdict(frame).split("penalties** it is ")[1].split(" comparisons")[0]
     assert f"{said} comparisons" in headline(standings(frame))
+
+
+def test_where_new_people_have_more_of_it_is_said():
+    assert raised(to_frame(results())).empty
+    made = []
+    for r in results():
+        own = r.run.dataset == "dutch" and r.run.method == "otf" and r.run.notion == "peo"
+        more = 0.3 * (1.2 if r.run.split else 0.9) if own else r.metrics["test_peo_sex"]
+        made.append(replace(r, metrics={**r.metrics, "test_peo_sex": more}))
+    frame = to_frame(made)
+    (row,) = raised(frame).to_dict("records")
+    assert (row["dataset"], row["notion"], row["above"], row["splits"]) == ("dutch", "peo", 3, 4)
+    assert row["left"] == pytest.approx((3 * 1.2 + 0.9) / 4)
+    assert row["trained"] == row["norm"] == pytest.approx(0.5)
+    assert "On Dutch by sex (equalized odds) new people have *more* of it." in verdict(frame)
+    said = losses(frame)[-1]
+    assert said.startswith("On Dutch by sex (equalized odds) it makes things **worse**")
+    assert "have 112 % of" in said
+    assert "in 3 of 4 splits. Norm leaves 50 %. Among training people OTF leaves 50 %." in said

@@ -1,10 +1,11 @@
 """The classifier, trained again for the decisions that limits leave worth making.
 
-Maths: docs/decisions.md, section "Training the classifier a second time". At prices mu a decision for person
-i is worth a_i = y_i - t - mu' v_i, their label and rows as observed. The classifier learns the sign
-of a_i, weighted by its size. With q(x) its chance of a positive sign, E[a | x] = (2 q - 1) E|a|, so
-the gain of a decision, E[y | x] - t, is that and the prices of the expected rows. E|a| is taken as
-if everybody had the rows that are expected of them: at the prices themselves it does not matter.
+Maths: docs/decisions.md, section "Training the classifier a second time". At prices mu a decision
+for person i is worth a_i = y_i - t - mu' v_i, their label and rows as observed. The classifier
+learns the sign of a_i, weighted by its size. With q(x) its chance of a positive sign,
+E[a | x] = (2 q - 1) E|a|, so the gain of a decision, E[y | x] - t, is that and the prices of the
+expected rows. E|a| is taken as if everybody had the rows that are expected of them: at the prices
+themselves it does not matter.
 """
 
 from __future__ import annotations

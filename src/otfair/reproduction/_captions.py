@@ -65,7 +65,7 @@ def of_curves(
 
 def of_postprocess(frame: pd.DataFrame) -> str:
     """Say how far cost and violation fall, and why two of the costs may be negative."""
-    runs = select(frame, experiment="postprocess", protocol="paper")
+    runs = select(frame, experiment="postprocess", protocol="paper", method="otf")
     ends = [POSTPROCESS_EPOCHS - 1, -1]
     cost, pdp, auc = (
         np.array(runs[name].tolist())[:, ends].mean(0) for name in ("adjusted", "pdp", "auc")

@@ -211,7 +211,7 @@ def draw_postprocess(frame: pd.DataFrame) -> Figure:
     Each is a mean over seeds with its one-sigma band. The adjusted cost is positive, and has a
     logarithmic axis; the smooth and the relaxed cost are less an entropy, and may be negative.
     """
-    runs = select(frame, experiment="postprocess", protocol="paper")
+    runs = select(frame, experiment="postprocess", protocol="paper", method="otf")
     figure = Figure(figsize=(10, 3.8), layout="constrained")
     adjusted, costs, violation = figure.subplots(1, 3)
     epochs = np.arange(1, 2 * POSTPROCESS_EPOCHS + 1)
@@ -302,7 +302,7 @@ def drawings(frame: pd.DataFrame) -> dict[str, Drawing]:
                 caption = of_curves(frame, protocol, part, common, datasets)
                 draw = partial(draw_curves, frame, protocol, part, common, datasets)
                 found[f"curves_{protocol}_{name}{end}"] = caption, draw
-    if len(select(frame, experiment="postprocess", protocol="paper")):
+    if len(select(frame, experiment="postprocess", protocol="paper", method="otf")):
         found["postprocess"] = of_postprocess(frame), partial(draw_postprocess, frame)
     for name, (protocol, method, whose) in VIOLINS.items():
         runs = select(frame, experiment="epsilon", split=0, protocol=protocol, method=method)

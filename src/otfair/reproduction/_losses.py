@@ -9,12 +9,13 @@ import pandas as pd
 
 from otfair.reproduction._claims import Difference
 from otfair.reproduction._frames import TOGETHER, select
-from otfair.reproduction._places import NOTIONS, listed, places
+from otfair.reproduction._places import NOTIONS, listed, percent, places
 from otfair.reproduction._standings import (
     BEHIND,
     LEFT,
     RIVALS,
     largest_losses,
+    raised,
     standings,
     tally,
 )
@@ -41,7 +42,7 @@ def _behind(row: Mapping[Hashable, Any]) -> str:
 
 def losses(frame: pd.DataFrame) -> list[str]:
     """Return a line for each place where OTF is surely behind, with intervals, and for the rest."""
-    return [*_lines(frame), *_rest(standings(frame))]
+    return [*_lines(frame), *_rest(standings(frame)), *_more(frame)]
 
 
 def _lines(frame: pd.DataFrame) -> Iterator[str]:
@@ -76,6 +77,18 @@ def _rest(table: pd.DataFrame) -> Iterator[str]:
         names = listed([str(name).capitalize() for name in dict.fromkeys(rows["dataset"])])
         counts = tally(rows["difference"].tolist())
         yield f"On {names} OTF is {counts} of {len(rows)} comparisons with simpler penalties."
+
+
+def _more(frame: pd.DataFrame) -> Iterator[str]:
+    """Say where OTF leaves new people with more of the violation than no penalty does."""
+    for _, own in raised(frame).groupby(level=0):
+        row = own.iloc[0]
+        yield (
+            f"On {places(own)} it makes things **worse** for new people: with alpha 0.5 they have "
+            f"{percent(row['left'])} of the violation without a penalty, and more of it in "
+            f"{row['above']} of {row['splits']} splits. Norm leaves {percent(row['norm'])}. "
+            f"Among training people OTF leaves {percent(row['trained'])}."
+        )
 
 
 def _short(found: Difference) -> str:

@@ -72,6 +72,7 @@ def page(results: list[Result], figures: str = ".") -> str:
         setups=setups,
         claims=claims,
         found={text: _found(verdicts) for text, verdicts in claims.items()},
+        few_splits=_few_splits(frame),
         unknown=UNKNOWN,
         margin=MARGIN,
         widest_step=WIDEST_STEP,
@@ -188,6 +189,17 @@ def _unnamed(results: list[Result]) -> Table:
         said = "; ".join(f"{', '.join(names)}: {text}" for text, names in splits.items())
         rows.append([*settings, trained(own["columns"].iloc[0]), said, len(own)])
     return Table([*by[:3], "trained on", "methods: splits", "runs"], rows)
+
+
+def _few_splits(frame: pd.DataFrame) -> str:
+    """Name the tables on which the published method has fewer splits than on others."""
+    own = select(frame, experiment="curves", protocol="paper", method="coordinate")
+    counts = {
+        f"{str(dataset).capitalize()} by {trained(columns)}": part["split"].nunique()
+        for (dataset, columns), part in own.groupby(["dataset", "columns"], sort=False)
+    }
+    most = max(counts.values(), default=0)
+    return ", ".join(f"{name} {n} of {most}" for name, n in counts.items() if n < most)
 
 
 def _listed(numbers: list[int]) -> str:

@@ -36,3 +36,8 @@ def judged_by(attribute: str) -> str:
 def listed(names: Sequence[str]) -> str:
     """Join names: one, two and three."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+
+
+def percent(share: float) -> str:
+    """Return a share in percent."""
+    return f"{100 * share:.0f} %"

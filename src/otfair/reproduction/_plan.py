@@ -38,6 +38,7 @@ BETWEEN = {
 SWEEPS = {"coordinate": 100}  # at most, as in the released code
 SINGLE_ALPHAS, SINGLE_SPLITS = (0.1, 0.5, 0.9), 3  # of the published ascent with one sweep
 VIOLIN_EPSILONS, SMALL_EPSILONS = (1e-3, 1e-2, 1e-1, 1.0, 10.0), (1e-4,)
+SOLVED = {"full": ("otf",), "paper": ("otf", "coordinate")}  # to the optimum, and as published
 VIOLIN_ALPHAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 NOTIONS = {"pdp": "demographic_parity", "peo": "equalized_odds"}
 # What each dataset is trained on, in separate runs; the barycenter takes the first column only.
@@ -139,16 +140,18 @@ def others(splits: int) -> Iterator[Run]:
 
 
 def postprocess(protocol: str, seeds: int = 5) -> Iterator[Run]:
-    """Train without penalty, then with nothing else; Adult by sex."""
-    for seed in range(seeds):
-        yield Run("postprocess", "adult", ("sex",), "pdp", "otf", protocol, 1.0, EPSILON, seed)
+    """Train without penalty, then with nothing else; Adult by sex. In batches, as published too."""
+    for seed, method in product(range(seeds), SOLVED[protocol]):
+        yield Run(
+            "postprocess", "adult", ("sex",), "pdp", method, protocol, 1.0, EPSILON, seed,
+            SWEEPS.get(method, 0),
+        )  # fmt: skip
 
 
 def epsilons(protocol: str, splits: int) -> Iterator[Run]:
     """Scores by smoothing and strength; Adult by sex. In batches, by the published ascent too."""
-    methods = {"full": ("otf",), "paper": ("otf", "coordinate")}[protocol]
     alphas = {"full": VIOLIN_ALPHAS, "paper": ALPHAS["paper"]["otf"]}[protocol]
-    grid = product(range(splits), methods, (*SMALL_EPSILONS, *VIOLIN_EPSILONS), alphas)
+    grid = product(range(splits), SOLVED[protocol], (*SMALL_EPSILONS, *VIOLIN_EPSILONS), alphas)
     for split, method, epsilon, alpha in grid:
         yield Run(
             "epsilon", "adult", ("sex",), "pdp", method, protocol, alpha, epsilon, split,

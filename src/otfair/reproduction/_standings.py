@@ -16,7 +16,7 @@ from otfair.reproduction._claims import (
     price,
 )
 from otfair.reproduction._evidence import MARGIN
-from otfair.reproduction._frames import BOTH, LARGER, PANELS, TOGETHER, select
+from otfair.reproduction._frames import BOTH, LARGER, PANELS, TOGETHER, Panel, select
 from otfair.reproduction._plan import COLUMNS
 
 SHARE = 0.5  # of the unfair model's violation, at which methods are compared
@@ -125,3 +125,37 @@ def halved(frame: pd.DataFrame) -> dict[str, Difference]:
                 kept = paid.splits > ran / 2
                 found[f"{panel[0]} {panel[1]} {notion}"] = paid if kept else mean_difference([])
     return found
+
+
+def raised(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return where new people have more of the violation with OTF, at the default strength.
+
+    "left" is what OTF leaves of the unfair model's violation (of means over splits) and "trained"
+    the same of training people, "norm" what Norm leaves; "above" counts splits that have more.
+    """
+    rows = []
+    for panel in PANELS:
+        dataset, attribute, _ = panel
+        for notion in ("pdp", "peo") if attribute not in (BOTH, LARGER) else ():
+            x = f"{notion}_{attribute}"
+            left, apart = _left(frame, panel, notion, default_method(dataset), f"test_{x}")
+            if left > 1:
+                trained, _ = _left(frame, panel, notion, default_method(dataset), f"train_{x}")
+                norm, _ = _left(frame, panel, notion, "norm", f"test_{x}")
+                counts = int((apart > 1).sum()), len(apart)
+                rows.append((dataset, attribute, notion, left, trained, norm, *counts))
+    names = ["dataset", "attribute", "notion", "left", "trained", "norm", "above", "splits"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def _left(
+    frame: pd.DataFrame, panel: Panel, notion: str, method: str, x: str
+) -> tuple[float, pd.Series]:
+    """Return what a method at strength 1/2 leaves of a violation: in the mean, and by split."""
+    own = curve(frame, panel, notion, method)
+    found, free = (
+        select(own, **wanted).set_index("split")[x]
+        for wanted in ({"method": method, "alpha": SHARE}, {"method": "unfair"})
+    )
+    free = free.reindex(found.index)
+    return float(found.mean() / free.mean()), found / free

@@ -15,7 +15,7 @@ from otfair.reproduction._claims import Difference
 from otfair.reproduction._evidence import MARGIN
 from otfair.reproduction._frames import BOTH, LARGER, PANELS, TOGETHER, select, title
 from otfair.reproduction._losses import worst
-from otfair.reproduction._places import NOTIONS, judged_by
+from otfair.reproduction._places import NOTIONS, judged_by, places
 from otfair.reproduction._plan import COLUMNS
 from otfair.reproduction._standings import (
     AHEAD,
@@ -23,6 +23,7 @@ from otfair.reproduction._standings import (
     OF,
     RIVALS,
     halved,
+    raised,
     standings,
     tally,
     word,
@@ -51,11 +52,13 @@ def _works(frame: pd.DataFrame) -> str:
     reached = [d for d in paid.values() if d.splits or d.coarse]
     costs = [-d.mean for d in reached if d.splits]
     tables = len({name.split()[0] for name in paid})
+    worse = raised(frame)
     works = "It works" if 2 * len(reached) > len(paid) else "It seldom works"
     return (
         f"**{works}:** on {tables} real table{'s' * (tables > 1)} OTF, with its defaults, halves "
         f"the unfairness for new people in {len(reached)} of {len(paid)} cases"
         + (f", for at most {max(*costs, 0.0):.4f} of AUC." if costs else ".")
+        + (f" On {places(worse)} new people have *more* of it." if len(worse) else "")
     )
 
 

@@ -19,7 +19,7 @@ from otfair.reproduction._evidence import (
     Verdict,
 )
 from otfair.reproduction._frames import BOTH, LARGER, SETUPS, select
-from otfair.reproduction._places import listed, places
+from otfair.reproduction._places import listed, percent, places
 from otfair.reproduction._plan import COLUMNS
 from otfair.reproduction._standings import (
     AHEAD,
@@ -28,6 +28,7 @@ from otfair.reproduction._standings import (
     LEVEL,
     SHARE,
     halved,
+    raised,
     standings,
     tally,
 )
@@ -99,8 +100,14 @@ def _penalties(frame: pd.DataFrame) -> Iterator[str]:
         name.split() for name, paid in halved(frame).items() if not (paid.splits or paid.coarse)
     ]
     if missed:
-        rows = pd.DataFrame(missed, columns=["dataset", "attribute", "notion"])
-        yield f"It does not halve the unfairness of most splits on {places(rows)}."
+        where = places(pd.DataFrame(missed, columns=["dataset", "attribute", "notion"]))
+        more = [
+            f" With alpha 0.5 new people have *more* of it "
+            f"{'there' if (place := places(own)) == where else f'on {place}'}: "
+            f"{percent(own['left'].iloc[0])}, with Norm {percent(own['norm'].iloc[0])}."
+            for _, own in raised(frame).groupby(level=0)
+        ]
+        yield f"It does not halve the unfairness of most splits on {where}.{''.join(more)}"
 
 
 def multiplicity(evidence: Evidence) -> str:

@@ -200,16 +200,18 @@ def _paper_loss(run: Run) -> tuple[FairnessLoss, float | str]:
         return BarycenterLoss(notion), BETA
     known = _known(run.dataset, run.split, run.columns, run.epsilon)
     if run.method == "coordinate":
-        as_released = Coordinate(max_sweeps=run.sweeps, released=True)
-        settings: dict[str, Any] = {"solver": as_released, "warm_start": False}
-        return KnownBatches(notion, run.epsilon, **settings, known=known), released_scale(
-            run.epsilon
-        )
+        loss = KnownBatches(notion, run.epsilon, **_as_released(run), known=known)
+        return loss, released_scale(run.epsilon)
     if run.method == "otf_attributes":
-        settings = {"weigh": "attributes", "tol": RESIDUAL}
+        settings: dict[str, Any] = {"weigh": "attributes", "tol": RESIDUAL}
         return KnownBatches(notion, run.epsilon, **settings, known=known), "auto"
     loss = KnownBatches(notion, run.epsilon, tol=RESIDUAL, known=known)
     return loss, OTF_SCALE[run.dataset, run.columns[0], run.notion]
+
+
+def _as_released(run: Run) -> dict[str, Any]:
+    """Return the settings of a loss by which the authors' code was released."""
+    return {"solver": Coordinate(max_sweeps=run.sweeps, released=True), "warm_start": False}
 
 
 @lru_cache(maxsize=1)
@@ -248,7 +250,8 @@ def _by_epoch(run: Run, split: Split) -> list[list[float]]:
     labels = torch.as_tensor(y, dtype=torch.float32)
     S = split.sensitive["train"][list(run.columns)]
     people = as_notion(NOTIONS[run.notion]).people(S).to_tensors()
-    loss, scale = OTFLoss(NOTIONS[run.notion], run.epsilon, tol=RESIDUAL), released_scale(EPSILON)
+    solved: dict[str, Any] = _as_released(run) if run.method == "coordinate" else {"tol": RESIDUAL}
+    loss, scale = OTFLoss(NOTIONS[run.notion], run.epsilon, **solved), released_scale(EPSILON)
     torch.manual_seed(run.split)
     model = torch.nn.Linear(X.shape[1], 1)
     optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
