@@ -195,8 +195,10 @@ def _few_splits(frame: pd.DataFrame) -> str:
     """Name the tables on which the published method has fewer splits than on others."""
     own = select(frame, experiment="curves", protocol="paper", method="coordinate")
     counts = {
-        f"{str(dataset).capitalize()} by {trained(columns)}": part["split"].nunique()
-        for (dataset, columns), part in own.groupby(["dataset", "columns"], sort=False)
+        f"{str(dataset).capitalize()} by {trained(part['columns'].iloc[0])}": part[
+            "split"
+        ].nunique()
+        for (dataset, _), part in own.groupby(["dataset", "columns"], sort=False)
     }
     most = max(counts.values(), default=0)
     return ", ".join(f"{name} {n} of {most}" for name, n in counts.items() if n < most)

@@ -153,6 +153,8 @@ def _left(
 ) -> tuple[float, pd.Series]:
     """Return what a method at strength 1/2 leaves of a violation: in the mean, and by split."""
     own = curve(frame, panel, notion, method)
+    if own.empty:  # there may be no such column either
+        return float("nan"), pd.Series(dtype=float)
     found, free = (
         select(own, **wanted).set_index("split")[x]
         for wanted in ({"method": method, "alpha": SHARE}, {"method": "unfair"})
