@@ -57,11 +57,11 @@ def aim(panels: Panels) -> str:
     are to be met by one rule. One rule throughout is counted too, and the best of all our rows.
     """
     blind = [peer for peer in PEERS if not METHODS[peer].attribute]
-    met, one, best, total, lower, below, left = 0, 0, 0, 0, 0, [], []
+    met, one, best, total, lower, below, left, used = 0, 0, 0, 0, 0, [], [], set()
     for peer, (where, part) in product(blind, panels.items()):
         plain = data.lead(part, "plain", peer)
         ours = data.most_of(part, "plain") if METHODS[peer].by_chance else "plain"
-        lead = data.lead(part, ours, peer)
+        lead, used = data.lead(part, ours, peer), used | {ours}
         met, one, lower = met + lead.not_below, one + plain.not_below, lower + lead.missed
         total += len(lead.table) + lead.missed
         behind = len(lead.table) - lead.not_below
@@ -74,12 +74,17 @@ def aim(panels: Panels) -> str:
     missed = f" It is below {', '.join(below)}." if below else ""
     out_of_reach = f" Gaps of theirs smaller than any of ours: {lower}." if lower else ""
     rest = f", all but {', '.join(left)}" if left else ""
+    called = [SEVERAL["plain"][ours] for ours in SEVERAL["plain"] if ours in used]
+    by = (
+        f"Against the peer that decides by chance ours is {' or '.join(called)}; one rule "
+        f"throughout is not below at {one} of {total}"
+        if called
+        else "Ours has one rule throughout, also against the peer that decides by chance"
+    )
     return (
         f"{'met' if met == total else 'missed'}. At {met} of {total} settings of theirs the mean "
-        f"of ours is not below by more than {number(SLIGHT)}.{missed}{out_of_reach} Against the "
-        "peer that decides by chance ours has several rules or is trained again: one rule "
-        f"throughout is not below at {one}, and the best of our rows at each, which flatters them, "
-        f"at {best}{rest}"
+        f"of ours is not below by more than {number(SLIGHT)}.{missed}{out_of_reach} {by}. The best "
+        f"of our rows at each, which flatters them, is not below at {best}{rest}"
     )
 
 

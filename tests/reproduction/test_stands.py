@@ -187,8 +187,8 @@ def test_the_verdict_says_whether_it_works_and_where_it_loses():
     works, compared, loses = verdict(frame).split(" **")
     # A line from 0.9 to 0.85: half of the violation costs 0.025, less the lead of each method.
     assert works == (
-        "**It works:** on 2 real tables OTF, with its defaults, halves the unfairness for new people in 6 of 6 cases, "
-        "for at most 0.0246 of AUC."
+        "**It works:** on 2 real tables OTF, with its defaults, halves the unfairness for new "
+        "people in 6 of 6 cases, for at most 0.0246 of AUC."
     )
     table = standings(frame)
     assert f" of {len(table)} comparisons, by -0.0060 to +0.0140 of AUC." in compared
