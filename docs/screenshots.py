@@ -30,7 +30,7 @@ SHOTS = {  # file: (from, to) elements, which the picture goes from the top of
 
 def main() -> None:
     """Audit, open the report, and write the pictures."""
-    data = otfair.load_dataset("synthetic")
+    data = otfair.load_dataset("synthetic", n=3000)
     people = data.sensitive_features[["sex", "origin"]]
     found = otfair.audit(
         data.truth.scores, data.X, sensitive_features=people, labels=data.y, favourable=1

@@ -70,5 +70,5 @@ for axes in panels:
     axes.set_xlabel("epoch")
 panels[0].set_title("Fairness")
 panels[1].set_title("What it costs")
-panels[0].legend()
+figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 plt.show()

@@ -58,7 +58,7 @@ for name, (notion, columns) in notions.items():
     model = otfair.OTFClassifier(notion, alpha=0.95)
     rows[name] = gaps(model.fit(X, data.y, sensitive_features=columns))
 table = pd.DataFrame(rows, index=list(notions)).T
-print(table.round(3).to_string())
+print(table.round(3).rename(columns=lambda name: name.split()[0]).to_string())
 
 # %%
 # Read the picture row by row. Each notion is met by the model that was trained for it, on the

@@ -98,9 +98,7 @@ def _trade_off(axes: Axes, frame: pd.DataFrame, notion: str) -> None:
             means[x], means["test_auc"], LINES[method] + marker, color=colour, label=label, ms=5
         )
     free = select(curve(frame, panel, notion, "norm"), method="unfair")["test_auc"].mean()
-    axes.plot(1, free, "*", color="k", ms=12, zorder=3)
-    axes.annotate("unfair model", (1, free), (6, -52), textcoords="offset points", ha="right",
-                  fontsize=11, arrowprops={"arrowstyle": "-", "lw": 0.6, "shrinkB": 6})  # fmt: skip
+    axes.plot(1, free, "*", color="k", ms=12, zorder=3, ls="", label="unfair model")
     axes.axvline(SHARE, color=GREY, lw=1, ls=":")
     axes.set_xlim(0, 1.04)
     axes.tick_params(labelsize=11)
