@@ -520,3 +520,19 @@ def test_what_chance_shows_is_that_of_the_normal_distribution(monkeypatch):
         f"{short(odds['gap']['boosted'], 3)} on average, and more than "
         f"{short(odds['high']['boosted'], 3)} in one split",
     )
+
+
+def test_where_otf_is_below_by_abcfairs_measure_is_said(page, parts):
+    # By hand, from the cells of the table: those of OTF less those of the KL projection.
+    rows = {row[0]: row[1:] for row in cells(page.PAGE.read_text("utf-8"), "networks below")}
+    pairs = [
+        (float(own.split()[0]), float(kl.split()[0]))
+        for own, kl in zip(rows["`OTFLoss`"], rows["fairret, KL projection"], strict=True)
+        if "-" not in (own, kl)
+    ]
+    below = [kl - own for own, kl in pairs if own < kl]
+    said = re.search(
+        r"projection at (\d+) of (\d+) limits, by up to (\S+) of AUC", parts["summary"]
+    )
+    assert (int(said[1]), int(said[2])) == (len(below), len(pairs))
+    assert float(said[3]) == pytest.approx(max(below), abs=1.1e-4)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -226,8 +226,8 @@ def test_a_model_that_collapses_does_not_decide_the_axis():
 def test_the_poster_shows_the_intervals_of_the_comparison():
     frame = straight(LEADS)
     figure = draw_poster(frame)
-    left, *right = figure.axes
-    for axes, notion in zip(right, ("pdp", "peo")):
+    left, *right = figure.axes[0], *figure.axes[2:]
+    for axes, notion in zip(right, ("pdp", "peo"), strict=True):
         expected = []
         for mine in ("otf", "otf_attributes"):  # by default, the second where there are two
             table = compare(frame, "full", "test", mine, ("norm",))
@@ -238,7 +238,8 @@ def test_the_poster_shows_the_intervals_of_the_comparison():
         drawn = axes.containers[0].lines[0].get_xdata()
         np.testing.assert_allclose(sorted(np.asarray(drawn, dtype=float)), sorted(expected))
     labels = left.get_legend_handles_labels()[1]
-    assert len(labels) == 3
+    assert len(labels) == 4
+    assert labels[-1] == "unfair model"
     markers = [style[2] for name, style in STYLES.items() if name in ("norm", "norm2", "otf")]
     assert len(set(markers)) == 3
 
@@ -250,10 +251,12 @@ def test_texts_of_the_poster_are_within_it_and_apart():
     title = figure._suptitle.get_window_extent()
     assert 0.05 * figure.bbox.width < title.x0
     assert title.x1 < 0.95 * figure.bbox.width
-    above, *below = [axes.title.get_window_extent() for axes in figure.axes]
-    assert all(one.x1 < other.x0 for one, other in pairwise(below))
-    assert all(box.y1 < above.y0 and box.x1 < figure.bbox.width for box in below)
-    assert above.y1 < title.y0
+    boxes = [axes.title.get_window_extent() for axes in figure.axes]
+    assert all(box.x0 > 0 and box.x1 < figure.bbox.width for box in boxes)
+    for left, right in (boxes[:2], boxes[2:]):
+        assert left.x1 < right.x0
+    assert all(box.y1 < above.y0 for box in boxes[2:] for above in boxes[:2])
+    assert max(box.y1 for box in boxes) < title.y0
 
 
 def test_the_posters_words_are_those_of_its_intervals():
@@ -263,12 +266,17 @@ def test_the_posters_words_are_those_of_its_intervals():
     total = {name: (table["word"] == name).sum() for name in OF}
     for name, count in total.items():
         assert (f"{name} in {count}" in figure.get_suptitle()) == bool(count)
-    for axes, notion in zip(figure.axes[1:], ("pdp", "peo")):
+    for axes, notion in zip(figure.axes[2:], ("pdp", "peo"), strict=True):
         said = axes.get_title().splitlines()[-1].split(", ")
         own = table[table["notion"] == notion]["word"].tolist()
         assert said == [f"{name} {own.count(name)}" for name in OF if name in own]
         drawn = sum(len(c.lines[0].get_xdata()) for c in axes.containers)
         assert drawn == len(own)  # what is counted is what is drawn
+    for axes, notion in zip(figure.axes[:2], ("pdp", "peo"), strict=True):
+        rows = table[(table["dataset"] == "adult") & (table["notion"] == notion)]
+        rows = rows[(rows["attribute"] == "sex+race") & (rows["against"] == "norm")]
+        (found,), (word,) = rows["difference"], rows["word"]
+        assert axes.get_title().endswith(f"{OF[word]} Norm at one half ({found.mean:+.4f})")
 
 
 def test_captions_say_what_is_seen(results):
@@ -283,8 +291,8 @@ def test_captions_say_what_is_seen(results):
     runs = runs[(runs["split"] == 0) & (runs["alpha"] == 0.9) & (runs["epsilon"] == 10)].iloc[0]
     apart = abs(np.median(runs["quantiles_Male"]) - np.median(runs["quantiles_Female"]))
     assert f"{apart:.2f} apart with epsilon 10: full protocol" in found["epsilon"]
-    assert found["poster"].startswith("Too few splits")
-    assert of_poster(straight(LEADS)).startswith("OTF against simpler penalties where half")
+    assert found["poster"] == of_poster()
+    assert draw_poster(to_frame(results)).get_suptitle().startswith("Too few splits")
     # One split has no mean to speak of.
     assert found["curves_paper_test"].startswith("On the whole AUC falls")
     assert len(set(found.values())) == len(found)
@@ -305,5 +313,5 @@ def test_adult_is_drawn_apart_from_the_other_datasets():
 
 def test_the_caption_of_curves_has_the_least_and_the_largest_cost():
     caption = of_curves(straight({}), "full", "train")
-    said = "by -0.0010 (Bank, age group, PDP) to -0.0500 (Dutch, sex, PDP), of 12 that can be"
+    said = "by -0.0010 (Bank, age group, PDP) to -0.0500 (Dutch, sex, PDP): Adult, Bank"
     assert said in caption
