@@ -42,6 +42,7 @@ def made(
         "adult published": tables.quoted(runs),
         "adult lowest": tables.lowest(runs),
         "adult chance": words.by_chance(data.chance()),
+        "aim": " ".join(words.aim(adult)),
         "adult costs": tables.costs(tables.by_base(adult)),
         "posts costs": tables.costs({BASES["boosted"]: pd.concat(posts.values())}),
         "small costs": tables.costs(small),
