@@ -30,6 +30,11 @@ def runs():
     return read_csv(DOCS / "results.csv")
 
 
+@pytest.fixture(scope="module")
+def stands(runs):
+    return results.where_it_stands(runs)
+
+
 def test_reading_leaves_the_limit_of_values_as_it_was():
     before = csv.field_size_limit()
     read_csv(DOCS / "results.csv")
@@ -40,19 +45,18 @@ def test_every_number_on_the_page_comes_from_the_runs(runs):
     assert (DOCS / "results.md").read_text(encoding="utf-8") == page(runs, "_static/results")
 
 
-def test_other_pages_say_where_it_stands_by_the_same_runs(runs):
-    filled_by = {path: results.where_it_stands(runs) for path in results.FIRST_PAGES}
+def test_other_pages_say_where_it_stands_by_the_same_runs(runs, stands):
+    filled_by = dict.fromkeys(results.FIRST_PAGES, stands)
     filled_by[results.LIMITS] = results.where_it_loses(runs)
     for path, parts in filled_by.items():
         text = path.read_text("utf-8")
         assert filled(text, parts, path.name) == text
 
 
-def test_the_page_begins_with_a_verdict_ten_lines_and_a_picture(runs):
+def test_the_page_begins_with_a_verdict_ten_lines_and_a_picture(stands):
     text = (DOCS / "results.md").read_text("utf-8")
-    said = results.where_it_stands(runs)
     begins, rest = text.split("## Summary")
-    assert said["verdict"] in begins
+    assert stands["verdict"] in begins
     assert "poster.png" in rest.split("## OTF against")[0]
     lines = rest.split("![")[0].strip().splitlines()
     assert 8 <= len(lines) <= 10
@@ -64,12 +68,11 @@ def cells(text: str) -> list[list[str]]:
     return [[c.strip() for c in line.split("|")[1:-1]] for line in text.splitlines()[2:]]
 
 
-def test_the_first_pages_and_the_results_say_the_same(runs):
+def test_the_first_pages_and_the_results_say_the_same(stands):
     # By hand, from the texts: the small table and the large one have the same words and numbers.
-    said = results.where_it_stands(runs)
     large = (DOCS / "results.md").read_text("utf-8").split("## OTF against other penalties")[1]
     large = cells(large[large.index("| dataset") :].split("\n\n")[0].replace("&nbsp;", " "))
-    *small, _, rest = cells(said["stands"])  # the last but one is of other runs
+    *small, _, rest = cells(stands["stands"])  # the last but one is of other runs
     adult = [row for row in large if row[0].startswith("Adult")]
     words = sorted(
         f"{row[2].split()[0].strip('*')} {float(row[3].split()[0]):+.4f}" for row in adult
@@ -87,14 +90,14 @@ def test_the_first_pages_and_the_results_say_the_same(runs):
         f"ahead in {ahead}, level in {level}, undecided in {undecided} and behind in {behind} of "
         f"{len(large)} comparisons"
     )
-    assert compared in said["verdict"]
+    assert compared in stands["verdict"]
     numbers = [float(row[3].split()[0]) for row in large]
-    assert f"by {min(numbers):+.4f} to {max(numbers):+.4f} of AUC" in said["verdict"]
+    assert f"by {min(numbers):+.4f} to {max(numbers):+.4f} of AUC" in stands["verdict"]
     losses = [-n for row, n in zip(large, numbers) if row[2].startswith("**behind")]
-    assert f"{max(losses):.4f} of AUC with half left" in said["verdict"]
+    assert f"{max(losses):.4f} of AUC with half left" in stands["verdict"]
 
 
-def test_what_half_of_the_unfairness_costs_is_found_by_other_means(runs):
+def test_what_half_of_the_unfairness_costs_is_found_by_other_means(stands):
     table = pd.read_csv(DOCS / "results.csv", low_memory=False)
     table = table[(table["experiment"] == "curves") & (table["protocol"] == "full")]
     cases = {
@@ -124,7 +127,7 @@ def test_what_half_of_the_unfairness_costs_is_found_by_other_means(runs):
             if len(paid) > kept["split"].nunique() / 2:
                 costs.append(np.mean(paid))
     said = f"in {len(costs)} of {tried} cases, for at most {max(costs):.4f} of AUC."
-    assert said in results.where_it_stands(runs)["verdict"]
+    assert said in stands["verdict"]
 
 
 def test_sentences_of_the_template_are_short():
@@ -192,8 +195,8 @@ def test_every_run_names_the_commit_that_made_it(runs):
     assert sum(map(int, listed)) == len(runs)
 
 
-def test_the_pictures_are_there(runs):
-    text = page(runs, "_static/results")
+def test_the_pictures_are_there():
+    text = (DOCS / "results.md").read_text("utf-8")
     pictures = re.findall(r"\]\((\S+\.png)\)", text)
     assert {DOCS / picture for picture in pictures} == {*(DOCS / results.PICTURES).iterdir()}
     for picture in pictures:  # other datasets than Adult are folded

@@ -140,8 +140,9 @@ def test_fewer_than_three_splits_decide_nothing(batches):
 def test_comparisons_of_two_splits_do_not_count_among_others():
     made = results(AHEAD)
     kept = [r for r in made if r.run.columns != ("age",) or r.run.split < 2]
+    both = [Evidence.of(to_frame(m)) for m in (made, kept)]
     for k in (0, 3, 5):  # on par, on Bank's train set, with a continuous attribute
-        whole, fewer = (JUDGES[k](Evidence.of(to_frame(m)), FULL) for m in (made, kept))
+        whole, fewer = (JUDGES[k](evidence, FULL) for evidence in both)
         assert "Bank, age " in " ".join(whole.figures.values())
         assert "Bank, age " not in " ".join(fewer.figures.values()).replace("age group", "")
         assert int(fewer.count.split()[-1]) < int(whole.count.split()[-1])
