@@ -102,7 +102,7 @@ def _best(part: pd.DataFrame, peer: str, lead: Lead) -> Iterator[tuple[float, fl
 
 
 def by_chance(drawn: pd.DataFrame) -> str:
-    """Say what gaps a rule without any shows among test people, against those that are smallest."""
+    """Say what gaps a rule without any shows among test people."""
     odds = drawn[drawn["notion"] == ODDS].groupby("base", sort=False)[["gap", "high"]].mean()
     said = [
         f"by {title} {number(odds['gap'][base], 3)} on average, and more than "

@@ -94,7 +94,8 @@ def _cell(found: Difference | None) -> str:
     if found is None:
         return "-"
     said = word(found)
-    return f"{'**' * (sure := said in (AHEAD, BEHIND))}{said}{'**' * sure} {found.mean:+.4f}"
+    bold = "**" * (said in (AHEAD, BEHIND))
+    return f"{bold}{said}{bold} {found.mean:+.4f}"
 
 
 def detailed(frame: pd.DataFrame) -> Table:
