@@ -98,9 +98,12 @@ def costs(panels: Panels) -> str:
 
 
 def by_base(panels: Panels) -> Panels:
-    """Return the runs of panels together, by classifier."""
+    """Return the runs of panels together, by classifier, of the splits that all panels have."""
+    shared = set.intersection(*(set(part["seed"]) for part in panels.values()))
     return {
-        title: pd.concat([part for key, part in panels.items() if title in key])
+        title: pd.concat(
+            [part[part["seed"].isin(shared)] for key, part in panels.items() if title in key]
+        )
         for title in BASES.values()
     }
 

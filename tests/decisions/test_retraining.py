@@ -234,7 +234,9 @@ def test_pipelines_take_weights_by_their_last_step(monkeypatch):
         )
         routed = FairDecisions(asks, **settings).fit(data.X, data.y, sensitive_features=sex)
         # Where weights are routed, the encoder takes them for its means, too.
-        assert (routed.predict(data.X) == fair.predict(data.X)).mean() > 0.99
+        # What is compared is what was learnt: which rule is best may hang on rounding.
+        one, two = (model.retrained_.predict_proba(data.X) for model in (routed, fair))
+        np.testing.assert_allclose(one, two, atol=0.005)
         refuses = LogisticRegression().set_fit_request(sample_weight=False)
         # An encoder that takes weights is no classifier that does.
         for wrong in (refuses, make_pipeline(TableEncoder(), refuses), pipeline,
