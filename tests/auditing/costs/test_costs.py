@@ -190,3 +190,10 @@ def test_predictive_parity_is_audited_without_bounds():
     )
     assert a.findings[0].cost.exact is not None
     assert a.findings[0].cost.bounded is False
+
+
+def test_flows_that_only_rounding_tells_apart_are_in_the_order_of_their_types():
+    mass = np.array([0.0, 0.1 + 0.2, 0.3, 0.5])  # 0.1 + 0.2 > 0.3
+    for own in (mass, mass[[0, 2, 1, 3]]):
+        found = _costs.flows_of(own, own, ("a", "b"))
+        assert [(f.giver, f.receiver) for f in found] == [("b", "b"), ("a", "b"), ("b", "a")]

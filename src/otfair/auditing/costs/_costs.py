@@ -268,11 +268,15 @@ def _flows(pairs: Pairs, names: tuple[str, ...]) -> tuple[Flow, ...]:
 
 
 def flows_of(mass: np.ndarray, paid: np.ndarray, names: tuple[str, ...]) -> tuple[Flow, ...]:
-    """Return score between types, the largest first, from sums by giver and receiver, (K K,)."""
+    """Return score between types, the largest first, from sums by giver and receiver, (K K,).
+
+    Of flows that only rounding tells apart, the first in the order of the types comes first.
+    """
     K = len(names)
+    size = np.round(mass / max(mass.sum(), 1e-300), 10)
     return tuple(
         Flow(giver=names[c // K], receiver=names[c % K], mass=float(m), distance=float(paid[c] / m))
-        for c in np.argsort(-mass, kind="stable")
+        for c in np.argsort(-size, kind="stable")
         if (m := mass[c]) > 0
     )
 
