@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from math import ceil, sqrt
 
 import numpy as np
 import pandas as pd
 import pytest
-from page_scripts import BENCHMARKS, page, says
+from page_scripts import BENCHMARKS, page, says, short
 
 import otfair
 
@@ -62,6 +63,68 @@ def test_people_of_other_peoples_tables():
          f"{332_900 - every} people who do not train",
          "share 30 % of those who test, as 100000 are drawn of 332900")  # fmt: skip
     assert round(100_000 / 332_900, 1) == 0.3
+
+
+def constants(script: str) -> dict[str, object]:
+    """Return what a script of benchmarks/ assigns to names, as far as it is plain values."""
+    found: dict[str, object] = {}
+    for line in ast.parse((BENCHMARKS / script).read_text("utf-8")).body:
+        if not isinstance(line, ast.Assign | ast.AnnAssign):
+            continue
+        (target,) = line.targets if isinstance(line, ast.Assign) else [line.target]
+        names = target.elts if isinstance(target, ast.Tuple) else [target]
+        try:
+            value = ast.literal_eval(line.value)
+        except (ValueError, TypeError):
+            continue  # what is computed
+        found |= dict(zip([n.id for n in names], value if len(names) > 1 else [value]))
+    return found
+
+
+def test_what_decisions_are_compared_by():
+    own = constants("bench_decisions.py")
+    small, large = (own[n] for n in ("SMALLER", "LARGER"))
+    trees = f"{small['n_estimators']} trees of depth {small['max_depth']}"
+    says("benchmarks", f"ours XGBoost ({trees}, rate 0.1), for all methods",
+         f"XGBoost ({trees}, rate 0.1) for all.")  # fmt: skip
+    says("boosting", f"(XGBoost, {trees};")
+    limits = {n: " and ".join(", ".join(map(short, x, [2] * len(x))).rsplit(", ", 1))
+              for n, x in own["LIMITS"].items()}  # fmt: skip
+    alphas = own["ALPHAS"]
+    says(
+        "decisions",
+        f"{own['TRAIN']} people of the training part train and {own['TEST']} of the test part test",
+        f"Limits on rates are {limits['demographic_parity']}; those on equalized odds are "
+        f"{limits['equalized_odds']}.",
+        f"XGBoost ({trees}; on ACSIncome {large['n_estimators']} of depth {large['max_depth']}; "
+        "rate 0.1)",
+        f"and {own['TEST']} / {own['TRAIN']} for ACSIncome",
+        f"with alpha {short(alphas[0], 1)} to {short(alphas[-1], 3)} and a threshold of .5",
+        f"Each of its figures is a mean of {own['DRAWS']} draws.",
+    )
+    source = (BENCHMARKS / "bench_decisions.py").read_text("utf-8")
+    assert "XGBClassifier(learning_rate=0.1, n_jobs=1, **SIZE)" in source
+
+
+def test_how_networks_are_trained():
+    own = constants("tables/networks.py")
+    one, two, three = own["LAYERS"]
+    says("benchmarks", f"layers of {one}, {two} and {three}, dropout, AdamW, batches of "
+         f"{own['BATCH']}, {own['EPOCHS']} epochs")  # fmt: skip
+    source = (BENCHMARKS / "tables/networks.py").read_text("utf-8")
+    rates = re.search(r"RATES = \{([\d_]+): (\S+), ALL: (\S+)\}", source)
+    few, rate, last = rates.groups()
+    says("benchmarks", f"of whom few train first: {int(few)}, at a rate of {rate},",
+         f"all people train, at their rate of {last},", f"at ABCFair's own rate of {last}.",
+         f"never those who test, of whom there are {own['TEST']}.")  # fmt: skip
+
+
+def test_how_trees_are_compared():
+    own = constants("compare_boosting.py")
+    booster = own["BOOSTER"]
+    assert booster["learning_rate"] == 0.1
+    says("boosting", f"(seeds 0 to {own['SPLITS'] - 1}); XGBoost with {booster['n_estimators']} "
+         f"rounds of depth {booster['max_depth']}")  # fmt: skip
 
 
 def test_rounds_of_reductions():
