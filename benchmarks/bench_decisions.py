@@ -382,6 +382,7 @@ METHODS: dict[str, Callable[..., Runs]] = {
     "free": free,
     "margin": fair(),
     "plain": fair(confidence=None),
+    "even": fair(confidence=0.5),
     "attribute": fair(confidence=None, use_sensitive=True),
     "mixed": fair(confidence=None, randomize=True),
     "again": fair(confidence=None, retrain=True),
@@ -393,7 +394,8 @@ METHODS: dict[str, Callable[..., Runs]] = {
 }
 
 
-OWN = [m for m in METHODS if m not in ("mixed", "mixed_attribute", "again")]  # of docs/decisions.md
+ELSEWHERE = ("even", "mixed", "mixed_attribute", "again")  # not of docs/decisions.md
+OWN = [m for m in METHODS if m not in ELSEWHERE]
 UNTUNED = {"reduction", "otf"}  # methods that need no scores of a classifier
 SETTINGS: dict[str, tuple[float, ...]] = {"free": (np.nan,), "otf": ALPHAS}  # else limits
 

@@ -17,6 +17,7 @@ PANELS = [(base, notion) for notion in NOTIONS for base in BASES]
 PEERS = ("linear_post", "oxonfair", "reduction", "thresholds", "error_parity")
 NEAR = 0.005  # below the lowest gap of a curve, up to which it is extended
 SLIGHT = 5e-4  # by which a mean accuracy may be lower, and not be called below
+COMPARED = ["seed", "setting", "gap", "accuracy"]  # columns that leads are made of
 EQUAL = 0.002  # of accuracy or AUC: an interval within it, on both sides of zero, says level
 
 
@@ -41,6 +42,7 @@ FIXED = "yes, by a number from the features"
 METHODS = {
     "plain": Method("FairDecisions, no margin", True, False, "yes", "#0072b2", "o-"),
     "margin": Method("FairDecisions", True, False, "yes", "#56b4e9", "o:"),
+    "even": Method("FairDecisions, an even chance", True, False, "yes", "#8c510a", "H-"),
     "mixed": Method("FairDecisions, several rules", True, False, FIXED, "#7b3fa0", "p-"),
     "again": Method("FairDecisions, trained again", True, False, "yes", "#333333", "h-"),
     "on_top": Method("FairDecisions on OTF", True, False, "yes", "#004466", "s-"),
@@ -59,11 +61,30 @@ SEVERAL = {
     "plain": {"mixed": "with several rules", "again": "trained again"},
     "attribute": {"mixed_attribute": "with several rules"},
 }
+EVEN = {"even": "with an even chance"}
 
 
 def most_of(part: pd.DataFrame, ours: str) -> str:
     """Return the last of what a rule of ours may become that was run, or the rule itself."""
     return next((m for m in reversed(SEVERAL.get(ours, {})) if ran(part, m)), ours)
+
+
+def variants(part: pd.DataFrame, ours: str, peer: str) -> dict[str, str]:
+    """Return what else of ours a peer is compared with, if it was run, and how it is called.
+
+    An even chance of keeping the limit is for every peer without the attribute.
+    """
+    found = EVEN if ours == "plain" else {}
+    if METHODS[peer].by_chance:
+        found = found | SEVERAL.get(ours, {})
+    return {m: called for m, called in found.items() if ran(part, m)}
+
+
+def best_against(part: pd.DataFrame, peer: str) -> str:
+    """Return which of ours without the attribute is to be no worse than such a peer."""
+    if ran(part, *EVEN):
+        return next(iter(EVEN))
+    return most_of(part, "plain") if METHODS[peer].by_chance else "plain"
 
 
 def ours_against(peer: str, ours: str = "plain") -> str:
@@ -236,7 +257,9 @@ def lead(part: pd.DataFrame, ours: str, peer: str) -> Lead:
     slope of our mean curve. A peer's gap may be as large as any of ours, also of a setting that is
     left out: there our last point stands, which has a smaller gap and no lower accuracy.
     """
-    part = part[part["seed"].isin(seeds(part, ours) & seeds(part, peer) & seeds(part, "free"))]
+    methods = [ours, peer, "free"]
+    part = part.loc[part["method"].isin(methods), [*COMPARED, "method"]]
+    part = part[part["seed"].isin(set.intersection(*(seeds(part, m) for m in methods)))]
     largest = points(part, ours)["gap"].max()
     line, mine = curve(part, ours), _with_free(part, ours)
     theirs = part[part["method"] == peer]

@@ -9,7 +9,7 @@ import pandas as pd
 from pages import number, shown, table
 
 from . import runs as data
-from .runs import ADULT, BASES, METHODS, NOTIONS, ODDS, PANELS, SEVERAL, Lead, of
+from .runs import ADULT, BASES, METHODS, NOTIONS, ODDS, PANELS, Lead, of
 
 Panels = dict[str, pd.DataFrame]
 PUBLISHED = ("plain", "margin", "on_top")  # ours, at the gaps that LinearPost's authors published
@@ -51,16 +51,18 @@ def compared(
 ) -> Iterator[tuple[str, list[Lead | None]]]:
     """Yield peers and our leads over them, a panel each; nothing where one of the two did not run.
 
-    Ours uses the attribute where the peer does. A peer that decides by chance is compared with one
-    rule of ours, and with what else was run: several, and a classifier that was trained again.
+    Ours uses the attribute where the peer does. Peers are compared with one rule that just keeps
+    its limits, and with what else was run: an even chance, and against those that decide by chance
+    several rules, and a classifier that was trained again.
     """
     for peer in peers:
         own = data.ours_against(peer, ours)
         yield METHODS[peer].title, _leads(panels, own, peer)
-        for several, called in (SEVERAL.get(own, {}) if METHODS[peer].by_chance else {}).items():
-            again = _leads(panels, several, peer)
-            if any(lead is not None for lead in again):
-                yield f"{METHODS[peer].title}, ours {called}", again
+        others: dict[str, str] = {}
+        for part in panels.values():
+            others |= data.variants(part, own, peer)
+        for other, called in others.items():
+            yield f"{METHODS[peer].title}, ours {called}", _leads(panels, other, peer)
 
 
 def _leads(panels: Panels, own: str, peer: str) -> list[Lead | None]:
