@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from rows import HERE, Rows
 
-TABLE, SEEDS, BASES = "adult_all/sex", range(5), ("logistic", "boosted")
+TABLE, SEEDS, BASES = "adult_all/sex", range(20), ("logistic", "boosted")
 DRAWS = 20_000
 NOTIONS = {"demographic_parity": False, "equalized_odds": True}  # whether within labels
 

@@ -43,7 +43,10 @@ def made(
         "adult lowest": tables.lowest(runs),
         "adult chance": words.by_chance(data.chance()),
         "aim": " ".join(words.aim(adult)),
-        "adult costs": tables.costs(tables.by_base(adult)),
+        "adult costs": tables.costs(adult),
+        "adult kept": tables.kept(
+            {words.SHORT[n]: pd.concat([of(runs, ADULT, b, n) for b in BASES]) for n in NOTIONS}
+        ),
         "posts costs": tables.costs({BASES["boosted"]: pd.concat(posts.values())}),
         "small costs": tables.costs(small),
         **nets.made(trained, all_people),

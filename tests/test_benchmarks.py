@@ -14,7 +14,7 @@ from pages import filled
 ROOT = Path(__file__).parents[1]
 WORDS = 10  # lines of the summary, at most
 SOME = {"even", "mixed", "mixed_attribute"}  # methods that are not run on every table
-SEVERAL = {*SOME, "again"}  # methods for peers that decide by chance
+VARIANTS = {*SOME, "again"}  # what one rule of ours may become
 SPLITS = range(4)
 
 
@@ -236,10 +236,8 @@ def test_verdicts_of_the_summary_are_those_of_the_tables(page, parts):
     for peer, words in peers.items():
         line = next(part for part in parts["summary"].splitlines() if words in part)
         assert f"{words} {told(dict(zip(panels, rows[peer])))}" in line
-        again = {
-            w: c for w, c in zip(panels, rows[f"{peer}, ours with an even chance"]) if c != "-"
-        }
-        assert f"with an even chance {told(again)}" in line
+        even = {w: c for w, c in zip(panels, rows[f"{peer}, ours with an even chance"]) if c != "-"}
+        assert f"with an even chance {told(even)}" in line
     parity, odds = cells(page.PAGE.read_text("utf-8"), "posts aware")[0][1:]
     assert (
         f"ThresholdOptimizer {word_of(odds)} (odds), {word_of(parity)} (parity)"
@@ -298,7 +296,7 @@ def test_published_points_are_read_off_curves_without_beaten_settings(page):
 def mixed(page):
     """Runs to which several rules were added: the peers' that decide by chance, made better."""
     runs = page.data.decisions()
-    runs = runs[~runs["method"].isin(SEVERAL)]
+    runs = runs[~runs["method"].isin(VARIANTS)]
     adult = runs[runs["table"] == page.ADULT]
     added = [
         adult[adult["method"] == peer].assign(method=ours, accuracy=lambda x: x["accuracy"] + 0.003)
@@ -345,7 +343,7 @@ def wrapped(made: dict[str, str], name: str) -> str:
 
 def test_the_aim_counts_several_rules_against_chance_and_one_rule_against_others(page, mixed):
     panels = {f"{b} {n}": page.of(mixed, page.ADULT, b, n) for b, n in page.PANELS}
-    without = {k: part[~part["method"].isin(SEVERAL)] for k, part in panels.items()}
+    without = {k: part[~part["method"].isin(VARIANTS)] for k, part in panels.items()}
     one, several = (" ".join(page.words.aim(some)) for some in (without, panels))
     assert "Ours has one rule throughout" in one
     assert "decides by chance ours is with several rules or trained again; one rule" in several
@@ -362,9 +360,57 @@ def test_the_aim_counts_several_rules_against_chance_and_one_rule_against_others
     assert "It is below OxonFair, inferred groups at 4 of 4" in " ".join(page.words.aim(worse))
 
 
+def test_an_even_chance_is_counted_beside_and_peers_that_are_surely_ahead_are_told(page, mixed):
+    def said(runs: pd.DataFrame) -> str:
+        panels = {f"{b} {n}": page.of(runs, page.ADULT, b, n) for b, n in page.PANELS}
+        return " ".join(page.words.aim(panels))
+
+    odds = mixed[(mixed["notion"] == page.data.ODDS) & (mixed["method"] == "plain")]
+    for raised, ours in ((0.1, True), (-0.1, False)):
+        even = odds.assign(method="even", accuracy=odds["accuracy"] + raised)
+        text = said(pd.concat([mixed, even]))
+        met = int(re.search(r"at (\d+) of \d+ settings", text)[1])
+        count = int(re.search(r"even chance for odds it is not below at (\d+)\.", text)[1])
+        assert (count >= met) if ours else (count < met)
+    assert "even chance" not in said(mixed)
+    # The same on every split, or by turns: of leads with like means one is sure, one is not.
+    peer = mixed["method"] == "oxonfair"
+    turns = np.where(mixed["seed"] % 2, 0.3, -0.28)
+    for added, sure in ((0.01, True), (turns, False)):
+        text = said(mixed.assign(accuracy=mixed["accuracy"] + peer * added))
+        assert "It is below OxonFair, inferred groups at" in text
+        assert ("None of these is surely ahead." in text) is not sure
+
+
+def test_splits_in_words():
+    runs = pd.read_csv(ROOT / "benchmarks/tables.csv")
+    own = runs[runs["table"] == "adult_all/sex"].groupby("notion")["seed"].nunique()
+    words = {5: "five", 15: "fifteen", 20: "twenty"}
+    rates, odds = words[own["demographic_parity"]], words[own["equalized_odds"]]
+    more = words[own["equalized_odds"] - own["demographic_parity"]]
+    says("benchmarks", f"30 % of people test, {rates} splits.",
+         f"And equalized odds has {odds} splits", f"It had {rates} first. {more.title()} more",
+         f"all {odds} count", f"the {rates} splits of parity",
+         f"the {odds} splits of odds")  # fmt: skip
+
+
+def test_how_often_limits_are_kept(page, parts):
+    runs = pd.read_csv(ROOT / "benchmarks/tables.csv")
+    own = runs[(runs["table"] == "adult_all/sex") & (runs["method"] == "margin")]
+    for notion, title in ((page.PARITY, "parity"), (page.data.ODDS, "odds")):
+        part = own[own["notion"] == notion]
+        for limit, found in part.groupby("setting"):
+            table = parts["adult kept"].splitlines()
+            column = [c.strip() for c in table[0].split("|")].index(f"{title}, {short(limit, 2)}")
+            row = next(r for r in table if r.startswith("| FairDecisions |")).split("|")
+            assert row[column].replace("\u00a0", " ").strip() == (
+                f"{(found['gap'] <= limit).sum()} of {len(found)}"
+            )
+
+
 def test_odds_with_the_attribute_are_judged_by_several_rules_where_they_ran(page, mixed):
-    without = mixed[~mixed["method"].isin(SEVERAL)]
-    assert "**behind**, as theirs reach smaller gaps" in page.words.attribute_odds(without)
+    without = mixed[~mixed["method"].isin(VARIANTS)]
+    assert "**theirs reach smaller gaps**" in page.words.attribute_odds(without)
     found = page.words.attribute_odds(mixed)
     assert "with several rules" in found
     assert ".0030 ahead elsewhere" in found

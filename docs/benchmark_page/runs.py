@@ -17,7 +17,6 @@ PANELS = [(base, notion) for notion in NOTIONS for base in BASES]
 PEERS = ("linear_post", "oxonfair", "reduction", "thresholds", "error_parity")
 NEAR = 0.005  # below the lowest gap of a curve, up to which it is extended
 SLIGHT = 5e-4  # by which a mean accuracy may be lower, and not be called below
-COMPARED = ["seed", "setting", "gap", "accuracy"]  # columns that leads are made of
 EQUAL = 0.002  # of accuracy or AUC: an interval within it, on both sides of zero, says level
 
 
@@ -61,7 +60,7 @@ SEVERAL = {
     "plain": {"mixed": "with several rules", "again": "trained again"},
     "attribute": {"mixed_attribute": "with several rules"},
 }
-EVEN = {"even": "with an even chance"}
+EVEN, EVEN_CALLED = "even", "with an even chance"
 
 
 def most_of(part: pd.DataFrame, ours: str) -> str:
@@ -70,21 +69,11 @@ def most_of(part: pd.DataFrame, ours: str) -> str:
 
 
 def variants(part: pd.DataFrame, ours: str, peer: str) -> dict[str, str]:
-    """Return what else of ours a peer is compared with, if it was run, and how it is called.
-
-    An even chance of keeping the limit is for every peer without the attribute.
-    """
-    found = EVEN if ours == "plain" else {}
+    """Return what else of ours a peer is compared with, if it was run, and how it is called."""
+    found = {EVEN: EVEN_CALLED} if ours == "plain" else {}
     if METHODS[peer].by_chance:
-        found = found | SEVERAL.get(ours, {})
+        found |= SEVERAL.get(ours, {})
     return {m: called for m, called in found.items() if ran(part, m)}
-
-
-def best_against(part: pd.DataFrame, peer: str) -> str:
-    """Return which of ours without the attribute is to be no worse than such a peer."""
-    if ran(part, *EVEN):
-        return next(iter(EVEN))
-    return most_of(part, "plain") if METHODS[peer].by_chance else "plain"
 
 
 def ours_against(peer: str, ours: str = "plain") -> str:
@@ -258,7 +247,8 @@ def lead(part: pd.DataFrame, ours: str, peer: str) -> Lead:
     left out: there our last point stands, which has a smaller gap and no lower accuracy.
     """
     methods = [ours, peer, "free"]
-    part = part.loc[part["method"].isin(methods), [*COMPARED, "method"]]
+    columns = ["method", "seed", "setting", "gap", "accuracy"]  # of many, which take time
+    part = part.loc[part["method"].isin(methods), columns]
     part = part[part["seed"].isin(set.intersection(*(seeds(part, m) for m in methods)))]
     largest = points(part, ours)["gap"].max()
     line, mine = curve(part, ours), _with_free(part, ours)

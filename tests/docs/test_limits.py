@@ -89,8 +89,8 @@ def test_equalized_odds_near_zero():
     other, optimizer = words("error_parity", 0.01), words("thresholds", 0.0)
     says(
         "limits",
-        f"comes to a gap of {ours[0]} (logistic regression) and {ours[1]} (XGBoost), whatever the "
-        f"limit. With a limit of .01 error-parity comes to {other[0]} and {other[1]}, and "
+        f"comes to no smaller gap than {ours[0]} (logistic regression) and {ours[1]} (XGBoost). "
+        f"With a limit of .01 error-parity comes to {other[0]} and {other[1]}, and "
         f"ThresholdOptimizer, which has none, to {optimizer[0]} and {optimizer[1]}.",
     )
     several, blind = words("mixed_attribute", 0.01), words("mixed", 0.01)

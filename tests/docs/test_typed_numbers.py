@@ -69,10 +69,10 @@ def constants(script: str) -> dict[str, object]:
     """Return what a script of benchmarks/ assigns to names, as far as it is plain values."""
     found: dict[str, object] = {}
     for line in ast.parse((BENCHMARKS / script).read_text("utf-8")).body:
-        if not isinstance(line, ast.Assign | ast.AnnAssign):
-            continue
-        (target,) = line.targets if isinstance(line, ast.Assign) else [line.target]
+        target = line.targets[0] if isinstance(line, ast.Assign) else getattr(line, "target", None)
         names = target.elts if isinstance(target, ast.Tuple) else [target]
+        if not all(isinstance(name, ast.Name) for name in names):
+            continue
         try:
             value = ast.literal_eval(line.value)
         except (ValueError, TypeError):

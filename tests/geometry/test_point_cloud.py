@@ -352,7 +352,7 @@ def peak():  # bytes, as Linux counts kilobytes
 
 otfair.PointCloud(np.eye(3))
 X = np.random.default_rng(0).normal(size=(40_000, 250))
-X[0] = 100.0  # so far away that the largest distance is found at once
+X[0] = 100.0  # so far away that nobody searches for the largest distance: this is of memory
 for _ in range(3):
     np.ones(3_000_000).sum()  # large pieces that come and go, as in any process
 before = peak()
