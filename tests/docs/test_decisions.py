@@ -144,6 +144,15 @@ def test_promises_on_other_tables(others):
     says("decisions", "On German, with 700 people to tune the rule, nothing is promised.")
 
 
+def test_which_confidence(others):
+    own = others[(others["table"] == ADULT) & (others["setting"] >= 0.05)]
+    own = own[own["setting"].isin(own[own["method"] == "margin"]["setting"])]
+    within = (own["gap"] <= own["setting"]).groupby(own["method"]).agg(["sum", "size"])
+    default, none = (f"{k} of {n} runs" for k, n in within.loc[["margin", "plain"]].to_numpy())
+    says("decisions", f"within the limit in {default} with the default, and in "
+         f"{none.removesuffix(' runs')} without a margin.")  # fmt: skip
+
+
 def test_misses_on_other_tables_come_together(others):
     own = promised(others)
     own = own[own["notion"] == PARITY]
