@@ -159,9 +159,8 @@ def lowest(runs: pd.DataFrame) -> str:
         means = {}
         for base in BASES:
             part = of(runs, ADULT, base, ODDS)
-            finer = set(part["setting"]) - set(part[part["method"] == "margin"]["setting"])
-            ours = part["method"].isin(["plain", "even", "mixed"])
-            part = part[~(ours & part["setting"].isin(finer))]
+            settings = part.groupby("method")["setting"].agg(set)
+            part = part[~part["setting"].isin(settings["plain"] - settings["margin"])]
             means[base] = part[part["method"] == name].groupby("setting")[["gap", "accuracy"]]
         cells = [_lowest(found.mean()) for found in means.values()]
         rows += [[method.title, *cells]] if any(cell != "-" for cell in cells) else []

@@ -212,16 +212,16 @@ def against_published(runs: pd.DataFrame) -> str:
 
 def several(trained: pd.DataFrame, *tables: tuple[Panels, str, Sequence[str]]) -> str:
     """Say how many of the leads' intervals leave out zero, by chance how many, and by Holm's."""
-    leads = {f"networks {k}": values for k, values in enumerate(nets.every_lead(trained))}
-    for k, (panels, ours, peers) in enumerate(tables):
+    leads = [("networks", values) for values in nets.every_lead(trained)]
+    for panels, ours, peers in tables:
         for title, row in compared(panels, ours, peers):
-            leads |= {
-                f"{title} ({where}), {k}": lead.values
+            leads += [
+                (f"{title} ({where})", lead.values)
                 for where, lead in zip(panels, row) if lead and len(lead.values) > 1
-            }  # fmt: skip
-    reached = sum(abs(mean) > reach for mean, reach in map(mean_and_reach, leads.values()))
-    sure = holm(np.array([chance_of(values) for values in leads.values()])) < 0.05
-    named = [name.rsplit(", ", 1)[0] for name, holds in zip(leads, sure) if holds]
+            ]  # fmt: skip
+    reached = sum(abs(mean) > reach for mean, reach in (mean_and_reach(x) for _, x in leads))
+    sure = holm(np.array([chance_of(values) for _, values in leads])) < 0.05
+    named = [name for (name, _), holds in zip(leads, sure) if holds]
     rest = f"those over {'; '.join(named)}" if named else "none of them"
     return (
         f"Of the {len(leads)} intervals of leads on this page {reached} leave out zero, where "
