@@ -112,7 +112,7 @@ def kept(panels: Panels) -> str:
             part = panels[notion]
             own = part[(part["method"] == name) & (part["setting"] == limit)]
             within = (own["gap"] <= limit).sum()
-            cells.append(f"{within} of {len(own)}" if len(own) and name != "otf" else "-")
+            cells.append(f"{within}/{len(own)}" if len(own) and name != "otf" else "-")
         rows += [[method.title, *cells]] if set(cells) != {"-"} else []
     head = [f"{notion}, {number(limit, 2)}" for notion, limit in limits]
     return table(["within the limit", *head], rows)

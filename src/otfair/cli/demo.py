@@ -132,6 +132,7 @@ def _demonstrate(output: Path) -> str:
         data.X.iloc[test],
         sensitive_features=judge.sensitive,
         labels=judge.y,
+        favourable=1,  # a loan that is granted
         title="made-up loans, scores without a penalty",
         verbose=True,
     ).to_html(report)
