@@ -43,7 +43,9 @@ def made(
         "adult lowest": tables.lowest(runs),
         "adult chance": words.by_chance(data.chance()),
         "aim": " ".join(words.aim(adult)),
-        "adult costs": tables.costs(adult),
+        "adult costs": tables.costs(
+            {f"{words.SHORT[n]} by {words.SHORT[b]}": of(runs, ADULT, b, n) for b, n in PANELS}
+        ),
         "adult kept": tables.kept(
             {words.SHORT[n]: pd.concat([of(runs, ADULT, b, n) for b in BASES]) for n in NOTIONS}
         ),
